@@ -1,0 +1,62 @@
+# make demo   the whole workflow on embedded datasets       make test   lint and tests
+# make lint   style, types, workflow                        make help   all targets
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+# One environment per content of the lock. `.venv` is a link that appears when its environment is complete, so an
+# interrupted or failed installation never looks like a finished one.
+ENVIRONMENT := .venvs/$(shell cat requirements.lock pyproject.toml | cksum | cut -d ' ' -f 1)
+READY := $(ENVIRONMENT)/complete
+BIN := $(CURDIR)/.venv/bin
+export PATH := $(BIN):$(PATH)
+
+.PHONY: help environment demo test lint format lock clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
+
+environment: $(READY) ## install everything into .venv (the other targets do it when needed)
+	@ln -sfn $(ENVIRONMENT) .venv
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+		echo "error: $(PYTHON) is $$($(PYTHON) -V 2>&1), but Python 3.11 or newer is needed: make PYTHON=python3.12 ..." >&2
+		exit 1
+	}
+	@echo "Installing the packages of requirements.lock into $(ENVIRONMENT) (once, a few minutes) ..."
+	@rm -rf .venv $(ENVIRONMENT)
+	@$(PYTHON) -m venv $(ENVIRONMENT)
+	@$(ENVIRONMENT)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@$(ENVIRONMENT)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: environment ## the whole workflow on embedded datasets, into demo/
+	@snakemake --profile workflow/profiles/smoke
+	@cat demo/paper_figures/table3_datasets.md
+	@echo "The demo's results are in demo/paper_figures."
+
+test: lint ## lint and tests
+	@pytest
+
+lint: environment ## ruff, mypy, snakefmt, snakemake --lint
+	@ruff check .
+	@ruff format --check .
+	@mypy
+	@snakefmt --check Snakefile workflow
+	@snakemake --lint
+
+format: environment ## format the code in place
+	@ruff check --fix .
+	@ruff format .
+	@snakefmt Snakefile workflow
+
+lock: environment ## write requirements.lock anew from .venv
+	@grep '^#' requirements.lock > .lock.partial
+	@python -m pip freeze --all --exclude pip --exclude-editable | sed 's/+cpu$$//' | sort -f >> .lock.partial
+	@mv .lock.partial requirements.lock
+
+clean: ## remove the demo and the environments (never data/ or results/)
+	@rm -rf .venv .venvs demo

@@ -1,0 +1,29 @@
+"""Replication of "Probabilistic Calibration by Design for Neural Network Regression" (AISTATS 2024)."""
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: workflow.source_path("config.yaml")
+
+
+include: "workflow/rules/common.smk"
+
+
+wildcard_constraints:
+    dataset=NAME_PATTERN,
+
+
+report: "workflow/report/workflow.rst"
+
+
+rule all:
+    """Everything the configuration asks for."""
+    default_target: True
+    input:
+        multiext("paper_figures/table3_datasets", ".csv", ".tex", ".md"),
+
+
+include: "workflow/rules/data.smk"
+include: "workflow/rules/tables.smk"

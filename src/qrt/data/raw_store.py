@@ -1,0 +1,72 @@
+"""Raw datasets on disk: a Parquet table with a small JSON record beside it.
+
+A dataset that could not be had has a record with a reason, and an empty table: one missing dataset never stops the
+others and never vanishes without a word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from qrt.atomic import whole_file, write_json
+from qrt.data.raw_table import RawTable
+from qrt.errors import UserError
+
+
+def file_sha256(path: Path) -> str:
+    """Checksum of a file."""
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def write_raw(table: RawTable | None, record: dict[str, Any], table_path: Path, record_path: Path) -> dict[str, Any]:
+    """Store a source's table, or an empty one where there is none, and its record; return the whole record."""
+    frame = table.frame if table is not None else pd.DataFrame()
+    with whole_file(table_path) as partial:
+        frame.to_parquet(partial, engine="pyarrow", index=False)
+    description: dict[str, Any] = {}
+    if table is not None:
+        description = {
+            "target": table.target,
+            "categorical": list(table.categorical),
+            "rules": table.rules,
+            "target_transform": table.target_transform,
+            "missing_column_threshold": table.missing_column_threshold,
+            "provenance": table.provenance,
+            "rows": len(frame),
+            "columns": len(frame.columns),
+            "table_sha256": file_sha256(table_path),
+        }
+    write_json(record_path, record | description)
+    return record | description
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A record written by this module."""
+    try:
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise UserError(
+            f"{path}: not a readable record ({error}); delete it and run the same command again"
+        ) from error
+    return record
+
+
+def read_raw(path: Path, record: dict[str, Any]) -> RawTable:
+    """The table that `write_raw` stored, checked against the checksum of its record."""
+    if file_sha256(path) != record["table_sha256"]:
+        raise UserError(f"{path}: damaged (its checksum is not the recorded one); delete it and run again")
+    return RawTable(
+        frame=pd.read_parquet(path, engine="pyarrow"),
+        target=record["target"],
+        categorical=tuple(record["categorical"]),
+        rules=record["rules"],
+        target_transform=record["target_transform"],
+        missing_column_threshold=record["missing_column_threshold"],
+        provenance=record["provenance"],
+    )

@@ -1,0 +1,78 @@
+"""The published splits: which rows train, validate, calibrate and test (spec, section 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+IndexArray = npt.NDArray[np.int64]
+
+MAX_CALIBRATION_ROWS = 2048
+MAX_ROWS = 76924  # ceil(50000 / 0.65), so that the training part is about 50,000 rows before the cap below
+ORDER_SEED = 2001
+PERMUTATION_SEED = 2000
+
+
+@dataclass(frozen=True)
+class SplitRows:
+    """Row numbers of the four parts, disjoint, in the order the published study has them."""
+
+    train: IndexArray
+    validation: IndexArray
+    calibration: IndexArray
+    test: IndexArray
+
+
+def part_sizes(rows: int) -> tuple[int, int, int, int]:
+    """Sizes of train, validation, calibration and test for a table of `rows` rows.
+
+    65 / 10 / 15 / 10 per cent; what calibration has beyond its cap is shared equally by the others.
+    """
+    shares = {"train": 0.65 * rows, "validation": 0.10 * rows, "test": 0.10 * rows}
+    calibration = 0.15 * rows
+    excess = max(0.0, calibration - MAX_CALIBRATION_ROWS)
+    train = int(shares["train"] + excess / 3)
+    validation = int(shares["validation"] + excess / 3)
+    calibration_rows = int(calibration - excess)
+    return train, validation, calibration_rows, rows - train - validation - calibration_rows
+
+
+def split_rows(rows: int, split: int) -> SplitRows:
+    """Row numbers of split number `split` of a table with `rows` rows, as in the published study."""
+    import torch  # here, so that reading tables and drawing figures never pays for it
+
+    order = np.random.RandomState(ORDER_SEED + split).choice(rows, min(rows, MAX_ROWS), replace=False)
+    generator = torch.Generator().manual_seed(PERMUTATION_SEED + split)
+    shuffled = order[torch.randperm(len(order), generator=generator).numpy()]
+    train, validation, calibration, _ = part_sizes(len(shuffled))
+    parts = np.split(shuffled, np.cumsum([train, validation, calibration]))
+    return SplitRows(*parts)
+
+
+@dataclass(frozen=True)
+class SplitData:
+    """One split of one dataset, standardised with the mean and standard deviation of its training rows.
+
+    `x` (rows, features) and `y` (rows,) are float32 and hold the parts one after another in the order train,
+    calibration, validation, test, so that "train + calibration" is a view and not a copy.
+    """
+
+    x: npt.NDArray[np.float32]
+    y: npt.NDArray[np.float32]
+    sizes: dict[str, int]  # keys in the order of the rows: train, calibration, validation, test
+    y_mean: float
+    y_scale: float
+
+    def part(self, name: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """x and y of `train`, `calibration`, `validation`, `test` or `train+calibration`, as views."""
+        if name == "train+calibration":
+            end = self.sizes["train"] + self.sizes["calibration"]
+            return self.x[:end], self.y[:end]
+        start = 0
+        for part, size in self.sizes.items():
+            if part == name:
+                return self.x[start : start + size], self.y[start : start + size]
+            start += size
+        raise KeyError(name)

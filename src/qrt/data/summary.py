@@ -1,0 +1,21 @@
+"""What the user is told at the end: which datasets are left out, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from qrt.data.raw_store import read_record
+
+
+def left_out(folder: Path, datasets: Iterable[str]) -> str:
+    """One line per dataset of `datasets` that has no data in `folder`, or an empty text where all have."""
+    lines = []
+    for name in datasets:
+        prepared, raw = folder / "prepared" / name / "record.json", folder / "raw" / f"{name}.json"
+        path = prepared if prepared.is_file() else raw
+        if path.is_file() and (record := read_record(path))["status"] != "available":
+            lines.append(f"  {name}: {record['status']}: {record['reason']}")
+    if not lines:
+        return ""
+    return "\n".join([f"{len(lines)} dataset(s) left out; the next call tries them again:", *lines])

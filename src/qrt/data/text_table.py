@@ -1,0 +1,66 @@
+"""Reading CSV and Parquet tables without guessing: one rule for missing values, exact numbers, clear errors."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from qrt.errors import UserError
+
+
+def read_csv_table(path: Path) -> pd.DataFrame:
+    """Read a CSV (or .csv.gz) with a header line; an empty field, and nothing else, is a missing value.
+
+    Columns that read as numbers become numbers, all others stay text.
+    """
+    try:
+        _check_header(path)
+        return pd.read_csv(
+            path,
+            encoding="utf-8-sig",
+            keep_default_na=False,
+            na_values=[""],
+            low_memory=False,
+        )
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 at byte {error.start}; save the file as UTF-8") from error
+    except (
+        pd.errors.ParserError,
+        pd.errors.EmptyDataError,
+        csv.Error,
+        EOFError,
+        zlib.error,
+        OSError,
+    ) as error:
+        if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
+            raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise UserError(f"{path}: not a readable CSV file ({error})") from error
+
+
+def read_own_table(path: Path) -> pd.DataFrame:
+    """Read a table of the user's, CSV or Parquet by the file's ending."""
+    if path.name.endswith(".parquet"):
+        try:
+            return pd.read_parquet(path)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise UserError(f"{path}: not a readable Parquet file ({error})") from error
+    return read_csv_table(path)
+
+
+def _check_header(path: Path) -> None:
+    """Refuse duplicate column names, which pandas would rename without a word."""
+    opener = gzip.open if path.name.endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
+        names = next(csv.reader(lines), [])
+    if not names:
+        raise UserError(f"{path}: the file is empty; the first line should name the columns")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UserError(
+            f"{path}: column name(s) {', '.join(map(repr, twice))} occur more than once; rename them"
+        )

@@ -1,0 +1,1 @@
+"""Tables of the paper: DataFrame in, CSV, LaTeX and Markdown out."""

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from qrt import code_version as module
+from qrt.code_version import code_version, dependencies
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small package in place of `qrt` itself."""
+    folder = tmp_path / "qrt"
+    (folder / "engine").mkdir(parents=True)
+    (folder / "engine/maps.py").write_text("def f():\n    return 1\n")
+    (folder / "engine/trainer.py").write_text("def train():\n    from qrt.engine.maps import f\n\n    return f()\n")
+    (folder / "figures.py").write_text("from qrt.engine import maps\n")
+    (folder / "other.py").write_text("import numpy\n")
+    sources = {
+        "qrt.engine": folder / "engine/__init__.py",
+        "qrt.engine.maps": folder / "engine/maps.py",
+        "qrt.engine.trainer": folder / "engine/trainer.py",
+        "qrt.figures": folder / "figures.py",
+        "qrt.other": folder / "other.py",
+    }
+    (folder / "engine/__init__.py").write_text("")
+    monkeypatch.setattr(module, "_source", sources.__getitem__)
+    monkeypatch.setattr(module, "_is_package", lambda name: name == "qrt.engine")
+    monkeypatch.setattr(module, "find_spec", sources.get)
+    return folder
+
+
+def version(name: str) -> str:
+    code_version.cache_clear()
+    return code_version(name)
+
+
+def test_imports_are_followed_wherever_they_stand(package: Path) -> None:
+    assert dependencies("qrt.engine.trainer") == {"qrt.engine.trainer", "qrt.engine.maps"}
+    assert dependencies("qrt.figures") == {"qrt.figures", "qrt.engine", "qrt.engine.maps"}
+    assert dependencies("qrt.other") == {"qrt.other"}
+
+
+def test_changed_code_counts_and_changed_words_do_not(package: Path) -> None:
+    before = version("qrt.engine.trainer")
+    maps = package / "engine/maps.py"
+    maps.write_text('"""About maps."""\n\n\ndef f():  # one\n    """Give one."""\n    return 1\n')
+    assert version("qrt.engine.trainer") == before
+    (package / "figures.py").write_text("x = 1\n")
+    assert version("qrt.engine.trainer") == before
+    maps.write_text("def f():\n    return 2\n")
+    assert version("qrt.engine.trainer") != before
+
+
+def test_preparation_does_not_depend_on_tables_and_fetching_not_on_preparation() -> None:
+    assert "qrt.data.split" in dependencies("qrt.data.prepared_store")
+    assert not any(name.startswith("qrt.tables") for name in dependencies("qrt.data.prepared_store"))
+    assert "qrt.data.prepare" not in dependencies("qrt.data.fetch")
+    assert "qrt.data.embedded" in dependencies("qrt.data.fetch")

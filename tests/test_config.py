@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from conftest import PROJECT
+
+from qrt.config import StudyConfig, load_config, read_schema
+from qrt.errors import UserError
+from qrt.protocol import PROTOCOLS
+
+SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
+
+
+def load(raw: dict[str, Any], root: Path = PROJECT) -> StudyConfig:
+    return load_config(raw, SCHEMA, root)
+
+
+def every_key(schema: dict[str, Any], path: str = "") -> list[tuple[str, dict[str, Any]]]:
+    keys = []
+    for name, part in schema.get("properties", {}).items():
+        keys.append((f"{path}{name}", part))
+        keys += every_key(part, f"{path}{name}.")
+    return keys
+
+
+@pytest.mark.parametrize(("key", "part"), every_key(SCHEMA))
+def test_every_key_is_documented_and_has_a_valid_default(key: str, part: dict[str, Any]) -> None:
+    import jsonschema
+
+    assert part["description"].strip()
+    assert "default" in part, key
+    jsonschema.validate(part["default"], part)
+
+
+def test_empty_configuration_is_the_whole_study_under_the_papers_protocol() -> None:
+    study = load({})
+    assert len(study.datasets) == 57
+    assert study.splits == (0, 1, 2, 3, 4)
+    assert study.protocol == PROTOCOLS["paper"]
+    assert study.mirror is None
+
+
+def test_shipped_configurations_are_valid() -> None:
+    for file in ("config.yaml", "workflow/profiles/smoke/study.yaml"):
+        load(yaml.safe_load((PROJECT / file).read_text()))
+
+
+def test_single_switch_is_turned_against_the_preset() -> None:
+    protocol = load({"protocol": "released", "switches": {"pce": "levels", "bandwidth_grid": [0.1]}}).protocol
+    assert (protocol.pce, protocol.bandwidth_grid) == ("levels", (0.1,))
+    assert protocol.posthoc_on == PROTOCOLS["released"].posthoc_on
+
+
+def test_presets_differ_in_every_one_of_the_eleven_switches() -> None:
+    paper, released = (vars(PROTOCOLS[name]) for name in ("paper", "released"))
+    assert len(paper) == 11
+    assert all(paper[name] != released[name] for name in paper)
+
+
+def test_schema_has_a_switch_for_every_field_of_a_protocol() -> None:
+    assert set(SCHEMA["properties"]["switches"]["properties"]) == set(vars(PROTOCOLS["paper"]))
+
+
+def test_groups_and_names_are_resolved_once_each() -> None:
+    assert load({"datasets": ["Yacht", "uci"]}).datasets.count("Yacht") == 1
+    assert len(load({"datasets": ["uci"]}).datasets) == 12
+
+
+@pytest.mark.parametrize(
+    ("raw", "parts"),
+    [
+        ({"protocl": "paper"}, ["protocl", "unknown key", "did you mean 'protocol'?"]),
+        ({"switches": {"pc": "levels"}}, ["switches.pc", "unknown key", "did you mean 'pce'?"]),
+        ({"protocol": "realesed"}, ["protocol", "'realesed'", "did you mean 'released'?"]),
+        ({"datasets": ["Yact"]}, ["datasets", "'Yact'", "did you mean 'Yacht'?"]),
+        ({"datasets": ["atlantis"]}, ["datasets", "'atlantis'", "own_datasets"]),
+        ({"methods": ["QRTX"]}, ["methods.0", "'QRTX'", "did you mean"]),
+        ({"splits": "five"}, ["splits", "'five'", "a list"]),
+        ({"splits": [0, 0]}, ["splits", "twice"]),
+        ({"splits": [1.5]}, ["splits.0", "1.5", "whole number"]),
+        ({"training": {"max_epochs": "many"}}, ["training.max_epochs", "'many'", "whole number"]),
+        ({"switches": {"lambda_grid": [1]}}, ["lambda_grid", "must hold the value 0"]),
+        ({"switches": {"bandwidth_grid": [0]}}, ["bandwidth_grid.0", "0"]),
+        ({"mirror": "nowhere"}, ["mirror", "'nowhere'", "manifest.csv"]),
+        ({"own_datasets": {"mine": {"path": "no.csv", "target": "y"}}}, ["own_datasets.mine.path", "no.csv"]),
+        ({"own_datasets": {"mine": {"path": "no.csv"}}}, ["own_datasets.mine", "target missing"]),
+        ({"own_datasets": {"Yacht": {"path": "README.md", "target": "y"}}}, ["'Yacht' is taken"]),
+        ({"own_datasets": {"a; rm -rf": {"path": "x.csv", "target": "y"}}}, ["'a; rm -rf'", "letters, digits"]),
+    ],
+)
+def test_mistake_is_named_with_key_value_and_remedy(raw: dict[str, Any], parts: list[str]) -> None:
+    with pytest.raises(UserError) as caught:
+        load(raw)
+    assert all(part in str(caught.value) for part in parts), str(caught.value)
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    with pytest.raises(UserError, match="2 problems") as caught:
+        load({"protocl": "paper", "splits": "five"})
+    assert "protocl" in str(caught.value)
+    assert "splits" in str(caught.value)
+
+
+def test_mirror_comes_from_the_environment_where_the_config_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "manifest.csv").write_text("group,name,file,sha256,target\n")
+    monkeypatch.setenv("QRT_MIRROR", str(tmp_path))
+    assert load({}).mirror == tmp_path
+
+
+def test_own_datasets_join_the_study(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("x,y\n1,2\n")
+    study = load({"datasets": ["Yacht"], "own_datasets": {"mine": {"path": "mine.csv", "target": "y"}}}, tmp_path)
+    assert study.datasets == ("Yacht", "mine")
+    assert study.own_datasets["mine"].path == tmp_path / "mine.csv"

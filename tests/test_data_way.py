@@ -1,0 +1,247 @@
+"""From a source to a standardised split: mirror, own files, records, storage and loading."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from qrt.atomic import whole_file, write_json
+from qrt.data.fetch import fetch, next_attempt
+from qrt.data.prepared_store import load_split, prepare_dataset
+from qrt.data.raw_store import read_record
+from qrt.data.split import split_rows
+from qrt.errors import UserError
+
+MANIFEST = "group,name,file,sha256,target,categorical_columns,drop_columns,target_transform,missing_column_threshold"
+
+
+def yacht_csv(rows: int = 150) -> bytes:
+    generator = np.random.default_rng(0)
+    table = pd.DataFrame(generator.normal(size=(rows, 4)), columns=["a", "b", "junk", "c6"])
+    return gzip.compress(table.to_csv(index=False).encode(), mtime=0)
+
+
+def make_mirror(folder: Path, content: bytes, *, sha256: str | None = None, drop: str = "junk") -> Path:
+    (folder / "uci").mkdir(parents=True, exist_ok=True)
+    (folder / "uci/Yacht.csv.gz").write_bytes(content)
+    checksum = sha256 or hashlib.sha256(content).hexdigest()
+    lines = [MANIFEST, f"uci,Yacht,uci/Yacht.csv.gz,{checksum},c6,,{drop},none,0.2", "uci,Power,,,,,,,"]
+    (folder / "manifest.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def fetch_into(folder: Path, name: str = "Yacht", **settings: Any) -> dict[str, Any]:
+    settings = {"attempt": 1, "sources": ["mirror"], "mirror": None, "own": None} | settings
+    return fetch(
+        name,
+        folder / f"raw/{name}.parquet",
+        folder / f"raw/{name}.json",
+        cache=folder / "cache",
+        lock=folder / "datasets.lock.json",
+        **settings,
+    )
+
+
+def prepare_in(folder: Path, name: str = "Yacht") -> dict[str, Any]:
+    raw = folder / "raw" / name
+    return prepare_dataset(name, raw.with_suffix(".parquet"), raw.with_suffix(".json"), folder / "prepared" / name)
+
+
+def files_below(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_dataset_of_the_mirror_goes_all_the_way(tmp_path: Path) -> None:
+    record = fetch_into(tmp_path, mirror=make_mirror(tmp_path / "mirror", yacht_csv()))
+    assert record["status"] == "available"
+    prepared = prepare_in(tmp_path)
+    assert (prepared["rows"], prepared["features"], prepared["feature_names"]) == (150, 2, ["a", "b"])
+    assert prepared["provenance"]["source"] == "mirror"
+    assert files_below(tmp_path / "prepared") == {"Yacht/x.npy", "Yacht/y.npy", "Yacht/record.json"}
+
+
+def test_same_source_gives_the_same_bytes(tmp_path: Path) -> None:
+    mirror = make_mirror(tmp_path / "mirror", yacht_csv())
+    contents = []
+    for run in ("one", "two"):
+        fetch_into(tmp_path / run, mirror=mirror)
+        prepare_in(tmp_path / run)
+        contents.append({name: (tmp_path / run / name).read_bytes() for name in files_below(tmp_path / run)})
+    assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"sha256": "0" * 64}, "its manifest says 0000"),
+        ({"drop": "nothing"}, "drop_columns of Yacht names 'nothing'"),
+    ],
+)
+def test_wrong_mirror_is_told_and_the_next_run_works(tmp_path: Path, change: dict[str, str], part: str) -> None:
+    record = fetch_into(tmp_path, mirror=make_mirror(tmp_path / "mirror", yacht_csv(), **change))
+    assert record["status"] == "unavailable"
+    assert part in record["reason"]
+    assert prepare_in(tmp_path)["status"] == "unavailable"
+    mended = fetch_into(tmp_path, mirror=make_mirror(tmp_path / "mirror", yacht_csv()), attempt=2)
+    assert mended["status"] == "available"
+
+
+def test_truncated_file_of_the_mirror_is_told(tmp_path: Path) -> None:
+    record = fetch_into(tmp_path, mirror=make_mirror(tmp_path / "mirror", yacht_csv()[:-20]))
+    assert record["status"] == "unavailable"
+    assert "not a readable CSV" in record["reason"]
+
+
+def test_mirror_never_reads_outside_its_folder(tmp_path: Path) -> None:
+    mirror = make_mirror(tmp_path / "mirror", yacht_csv())
+    (tmp_path / "secret.csv.gz").write_bytes(yacht_csv())
+    manifest = (mirror / "manifest.csv").read_text().replace("uci/Yacht.csv.gz", "../secret.csv.gz")
+    (mirror / "manifest.csv").write_text(manifest)
+    assert "outside the mirror" in fetch_into(tmp_path, mirror=mirror)["reason"]
+
+
+def test_dataset_that_no_source_has_says_what_each_source_said(tmp_path: Path) -> None:
+    record = fetch_into(tmp_path, "Power", mirror=make_mirror(tmp_path / "mirror", yacht_csv()))
+    assert record["status"] == "unavailable"
+    assert "mirror: Power is not in its manifest" in record["reason"]
+    assert "no source is set" in fetch_into(tmp_path, "Power")["reason"]
+
+
+def test_unavailable_dataset_is_tried_again_and_an_available_one_is_not(tmp_path: Path) -> None:
+    record = tmp_path / "raw/Yacht.json"
+    assert next_attempt(record) == 1
+    fetch_into(tmp_path, attempt=1)
+    assert next_attempt(record) == 2
+    fetch_into(tmp_path, attempt=2)
+    assert next_attempt(record) == 3
+    fetch_into(tmp_path, attempt=3, mirror=make_mirror(tmp_path / "mirror", yacht_csv()))
+    assert next_attempt(record) == 3
+
+
+def own(path: Path, **entry: Any) -> dict[str, Any]:
+    return {"path": str(path), "target": "y", "categorical": []} | entry
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_own_file_takes_a_path_and_a_target(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"mine.{ending}"
+    table = pd.DataFrame({"a": np.arange(200.0), "city": ["A", "B"] * 100, "y": np.arange(200.0) ** 2})
+    table.to_parquet(path) if ending == "parquet" else table.to_csv(path, index=False)
+    assert fetch_into(tmp_path, "mine", own=own(path))["status"] == "available"
+    assert prepare_in(tmp_path, "mine")["feature_names"] == ["a", "city_A", "city_B"]
+
+
+def test_unusable_own_file_becomes_a_record_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("a,a,y\n1,2,3\n")
+    assert "more than once" in fetch_into(tmp_path, "mine", own=own(path))["reason"]
+    path.write_text("a,y\n" + "1,2\n" * 150)
+    assert fetch_into(tmp_path, "mine", own=own(path))["status"] == "available"
+    prepared = prepare_in(tmp_path, "mine")
+    assert prepared["status"] == "invalid"
+    assert "no feature column" in prepared["reason"]
+    with pytest.raises(UserError, match="invalid"):
+        load_split(tmp_path / "prepared/mine", 0)
+
+
+def test_split_is_standardised_with_its_training_rows(tmp_path: Path) -> None:
+    fetch_into(tmp_path, mirror=make_mirror(tmp_path / "mirror", yacht_csv()))
+    prepare_in(tmp_path)
+    folder = tmp_path / "prepared/Yacht"
+    raw_x, raw_y = np.load(folder / "x.npy"), np.load(folder / "y.npy")
+    rows, data = split_rows(150, 2), load_split(folder, 2)
+    mean, scale = raw_x[rows.train].mean(axis=0), raw_x[rows.train].std(axis=0)
+    for part in ("train", "calibration", "validation", "test"):
+        x, y = data.part(part)
+        numbers = getattr(rows, part)
+        assert np.allclose(x, (raw_x[numbers] - mean) / scale, atol=1e-5)
+        assert np.allclose(y * data.y_scale + data.y_mean, raw_y[numbers], atol=1e-5)
+    joined, _ = data.part("train+calibration")
+    assert np.shares_memory(joined, data.part("train")[0])
+    assert len(joined) == len(rows.train) + len(rows.calibration)
+
+
+def test_constant_column_of_the_training_rows_stays_finite(tmp_path: Path) -> None:
+    folder = tmp_path / "prepared"
+    folder.mkdir()
+    np.save(folder / "x.npy", np.ones((150, 2), np.float32))
+    np.save(folder / "y.npy", np.arange(150, dtype=np.float32))
+    write_json(folder / "record.json", {"dataset": "d", "status": "available", "reason": ""})
+    assert np.array_equal(load_split(folder, 0).x, np.zeros((150, 2)))
+
+
+LOAD_AND_MEASURE = """
+import re, sys
+from pathlib import Path
+import torch
+from qrt.data.prepared_store import load_split
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+before = peak()
+data = load_split(Path(sys.argv[1]), 0)
+print((peak() - before) / data.x.nbytes)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
+def test_loading_takes_at_most_twice_the_memory_of_the_array(tmp_path: Path) -> None:
+    rows, features = 76_924, 500
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).random((rows, features), dtype=np.float32))
+    np.save(tmp_path / "y.npy", np.arange(rows, dtype=np.float32))
+    write_json(tmp_path / "record.json", {"dataset": "large", "status": "available", "reason": ""})
+    run = subprocess.run(
+        [sys.executable, "-c", LOAD_AND_MEASURE, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert 0.9 < float(run.stdout) <= 2.0
+
+
+def test_damaged_raw_table_is_found(tmp_path: Path) -> None:
+    fetch_into(tmp_path, mirror=make_mirror(tmp_path / "mirror", yacht_csv()))
+    table = tmp_path / "raw/Yacht.parquet"
+    table.write_bytes(table.read_bytes()[:-1] + b"!")
+    with pytest.raises(UserError, match=r"Yacht\.parquet: damaged"):
+        prepare_in(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "{", "\x00"])
+def test_damaged_record_is_named(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "record.json"
+    path.write_text(content)
+    with pytest.raises(UserError, match=r"record\.json.*delete it"):
+        read_record(path)
+
+
+def test_full_disk_leaves_nothing_behind_and_the_next_run_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror = make_mirror(tmp_path / "mirror", yacht_csv())
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(UserError, match=r"Yacht\.parquet: cannot be written \(No space left on device\)"):
+            fetch_into(tmp_path / "out", mirror=mirror)
+    assert files_below(tmp_path / "out") == set()
+    assert fetch_into(tmp_path / "out", mirror=mirror)["status"] == "available"
+
+
+def test_interrupted_write_keeps_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    write_json(path, {"old": 1})
+    with pytest.raises(KeyboardInterrupt), whole_file(path) as partial:
+        partial.write_text("half")
+        raise KeyboardInterrupt
+    assert json.loads(path.read_text()) == {"old": 1}
+    assert files_below(tmp_path) == {"file.json"}

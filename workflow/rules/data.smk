@@ -1,0 +1,55 @@
+# The data's first rooms: fetched as its source has it, then prepared as numbers.
+
+
+rule download:
+    """Fetch every dataset of the study and nothing else, so that the rest can run offline."""
+    input:
+        expand("data/raw/{dataset}.parquet", dataset=STUDY.datasets),
+
+
+rule fetch:
+    """One dataset as its source has it; a record with the reason where no source has it."""
+    input:
+        own_file,
+    output:
+        table="data/raw/{dataset}.parquet",
+        record="data/raw/{dataset}.json",
+    log:
+        "logs/fetch/{dataset}.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        code=code_version("qrt.data.fetch"),
+        attempt=fetch_attempt,
+        own=own_entry,
+    shell:
+        "python -m qrt fetch {wildcards.dataset} --table {output.table} --record {output.record}"
+        " --attempt {params.attempt} --own {params.own:q}"
+        " 2>&1 | tee {log}"
+
+
+rule prepare:
+    """One dataset as numbers, with a record of what was dropped and why."""
+    input:
+        table="data/raw/{dataset}.parquet",
+        record="data/raw/{dataset}.json",
+    output:
+        multiext("data/prepared/{dataset}/", "x.npy", "y.npy", "record.json"),
+    log:
+        "logs/prepare/{dataset}.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=8000,
+        runtime=60,
+    params:
+        code=code_version("qrt.data.prepared_store"),
+        folder=subpath(output[0], parent=True),
+    shell:
+        "python -m qrt prepare {wildcards.dataset} --table {input.table} --record {input.record}"
+        " --out {params.folder} 2>&1 | tee {log}"
