@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import PROJECT
 
+from conftest import PROJECT
 from qrt.config import StudyConfig, load_config, read_schema
 from qrt.errors import UserError
 from qrt.protocol import PROTOCOLS
@@ -88,7 +88,10 @@ def test_groups_and_names_are_resolved_once_each() -> None:
         ({"own_datasets": {"mine": {"path": "no.csv", "target": "y"}}}, ["own_datasets.mine.path", "no.csv"]),
         ({"own_datasets": {"mine": {"path": "no.csv"}}}, ["own_datasets.mine", "target missing"]),
         ({"own_datasets": {"Yacht": {"path": "README.md", "target": "y"}}}, ["'Yacht' is taken"]),
-        ({"own_datasets": {"a; rm -rf": {"path": "x.csv", "target": "y"}}}, ["'a; rm -rf'", "letters, digits"]),
+        (
+            {"own_datasets": {"a; rm -rf": {"path": "x.csv", "target": "y"}}},
+            ["'a; rm -rf'", "letters, digits"],
+        ),
     ],
 )
 def test_mistake_is_named_with_key_value_and_remedy(raw: dict[str, Any], parts: list[str]) -> None:

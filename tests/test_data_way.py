@@ -240,8 +240,13 @@ def test_full_disk_leaves_nothing_behind_and_the_next_run_works(
 def test_interrupted_write_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "file.json"
     write_json(path, {"old": 1})
-    with pytest.raises(KeyboardInterrupt), whole_file(path) as partial:
-        partial.write_text("half")
-        raise KeyboardInterrupt
+
+    def write_half() -> None:
+        with whole_file(path) as partial:
+            partial.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_half()
     assert json.loads(path.read_text()) == {"old": 1}
     assert files_below(tmp_path) == {"file.json"}

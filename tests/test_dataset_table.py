@@ -13,7 +13,9 @@ from qrt.tables.formats import escape_latex, to_latex, to_markdown
 
 def record(**changes: Any) -> dict[str, Any]:
     numbers = {"train_rows": 200, "features": 6, "top10": 0.114, "duplicates": 0.2051}
-    return {"dataset": "Yacht", "status": "available", "reason": "", "provenance": {"source": "uci"}} | numbers | changes
+    return (
+        {"dataset": "Yacht", "status": "available", "reason": "", "provenance": {"source": "uci"}} | numbers | changes
+    )
 
 
 def status(**changes: Any) -> str:

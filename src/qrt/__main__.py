@@ -42,14 +42,10 @@ def _parser() -> argparse.ArgumentParser:
     prepare.add_argument("dataset")
     prepare.add_argument("--table", type=Path, required=True)
     prepare.add_argument("--record", type=Path, required=True)
-    prepare.add_argument(
-        "--out", type=Path, required=True, help="folder to write x.npy, y.npy and record.json to"
-    )
+    prepare.add_argument("--out", type=Path, required=True, help="folder to write x.npy, y.npy and record.json to")
     prepare.set_defaults(run=_prepare)
 
-    table3 = commands.add_parser(
-        "dataset-table", help="draw Table 3 from the records of the prepared datasets"
-    )
+    table3 = commands.add_parser("dataset-table", help="draw Table 3 from the records of the prepared datasets")
     table3.add_argument("records", type=Path, nargs="+")
     table3.add_argument("--csv", type=Path, required=True)
     table3.add_argument("--tex", type=Path, required=True)
@@ -93,8 +89,8 @@ def _tell(record: dict[str, object]) -> None:
 
 def _dataset_table(options: argparse.Namespace) -> None:
     from qrt.atomic import write_text
-    from qrt.data.sheet import paper_datasets
     from qrt.data.raw_store import read_record
+    from qrt.data.sheet import paper_datasets
     from qrt.tables.dataset_table import dataset_table, for_reading, status_summary
     from qrt.tables.formats import to_latex, to_markdown
 

@@ -58,28 +58,22 @@ def _imports(source: Path) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {alias.name for alias in node.names if _is_ours(alias.name)}
+        elif isinstance(node, ast.ImportFrom) and node.module and _is_ours(node.module):
             names.add(node.module)
-            # `from qrt.engine import mixture` imports a module, `from qrt.engine.mixture import cdf` a function.
-            names |= {
-                f"{node.module}.{alias.name}" for alias in node.names if _is_module(node.module, alias.name)
-            }
-    return {name for name in names if name.split(".")[0] == "qrt"}
+            if _is_package(node.module):
+                # `from qrt.engine import mixture` imports a module, `from qrt.engine.mixture import cdf` a function.
+                inside = {f"{node.module}.{alias.name}" for alias in node.names}
+                names |= {name for name in inside if find_spec(name) is not None}
+    return names
 
 
-def _is_module(package: str, name: str) -> bool:
-    return (
-        package.split(".")[0] == "qrt" and find_spec(f"{package}.{name}") is not None
-        if _is_package(package)
-        else False
-    )
+def _is_ours(module: str) -> bool:
+    return module == "qrt" or module.startswith("qrt.")
 
 
-def _is_package(name: str) -> bool:
-    if name.split(".")[0] != "qrt":
-        return False
-    spec = find_spec(name)
+def _is_package(module: str) -> bool:
+    spec = find_spec(module)
     return spec is not None and spec.submodule_search_locations is not None
 
 

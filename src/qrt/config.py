@@ -78,9 +78,7 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
     mirror = config["mirror"] or os.environ.get(MIRROR_VARIABLE) or None
     mirror_path = (root / mirror).resolve() if mirror else None
     if mirror_path is not None and not (mirror_path / "manifest.csv").is_file():
-        problems.append(
-            f"mirror: {mirror!r} has no manifest.csv; give a folder laid out as docs/data.md says"
-        )
+        problems.append(f"mirror: {mirror!r} has no manifest.csv; give a folder laid out as docs/data.md says")
     if problems:
         raise UserError(_summary(problems))
     return StudyConfig(
@@ -112,9 +110,7 @@ def with_defaults(value: Any, schema: Mapping[str, Any]) -> Any:
     }
 
 
-def _resolve_datasets(
-    names: Iterable[str], own: Mapping[str, OwnDataset]
-) -> tuple[tuple[str, ...], list[str]]:
+def _resolve_datasets(names: Iterable[str], own: Mapping[str, OwnDataset]) -> tuple[tuple[str, ...], list[str]]:
     groups = dataset_groups()
     single = {*paper_datasets(), *EMBEDDED}
     chosen: dict[str, None] = {}  # a dictionary keeps the order and drops what a group and a name both bring
@@ -143,9 +139,7 @@ def _path_problems(own: Mapping[str, OwnDataset]) -> list[str]:
         if not entry.path.is_file():
             problems.append(f"own_datasets.{name}.path: there is no file {str(entry.path)!r}")
         elif not entry.path.name.endswith((".csv", ".csv.gz", ".parquet")):
-            problems.append(
-                f"own_datasets.{name}.path: {entry.path.name!r} is none of .csv, .csv.gz and .parquet"
-            )
+            problems.append(f"own_datasets.{name}.path: {entry.path.name!r} is none of .csv, .csv.gz and .parquet")
     return problems
 
 

@@ -1,9 +1,9 @@
 """Check the engine against golden values: `python -m qrt.golden FILE.json`.
 
-The file has the format of the published reference values: four lists, `calibration_maps`, `recalibrated_distributions`,
-`qrt_loss` and `pce`, of inputs and the outputs they must give. Kernel widths are the released ones (spec, section 8, row
-2). Prints the largest absolute error per section and kind of value. Exit status: 0 all within tolerance, 1 an error beyond
-it, 2 the file cannot be used.
+The file has the format of the published reference values: four lists, `calibration_maps`,
+`recalibrated_distributions`, `qrt_loss` and `pce`, of inputs and the outputs they must give. Kernel widths
+are the released ones (spec, section 8, row 2). Prints the largest absolute error per section and kind of
+value. Exit status: 0 all within tolerance, 1 an error beyond it, 2 the file cannot be used.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ SECTIONS: dict[str, Callable[[Entry], Iterator[Comparison]]] = {
 
 
 def check(document: Any) -> list[Finding]:
-    """Compare the package with a golden file's parsed content: the largest error per section and kind of value."""
+    """The largest error per section and kind of value, for the parsed content of a golden file."""
     top = Entry(document, "the file")
     worst: dict[tuple[str, str], Finding] = {}
     for section, compare in SECTIONS.items():

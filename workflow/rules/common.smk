@@ -7,7 +7,9 @@ from snakemake.exceptions import WorkflowError
 
 from qrt.code_version import code_version
 from qrt.config import load_config, read_schema
+from qrt.data.embedded import EMBEDDED
 from qrt.data.fetch import next_attempt
+from qrt.data.raw_store import RAW_FORMAT
 from qrt.data.summary import left_out
 from qrt.errors import UserError
 
@@ -53,6 +55,13 @@ def own_entry(wildcards):
         "categorical": own.categorical,
     }
     return json.dumps(entry)
+
+
+def fetch_version(wildcards):
+    """What a fetched table depends on besides its source: the generator, or the form in which it is stored."""
+    if wildcards.dataset in EMBEDDED:
+        return code_version("qrt.data.embedded")
+    return RAW_FORMAT
 
 
 def fetch_attempt(wildcards):

@@ -23,7 +23,7 @@ rule fetch:
         mem_mb=4000,
         runtime=60,
     params:
-        code=code_version("qrt.data.fetch"),
+        version=fetch_version,
         attempt=fetch_attempt,
         own=own_entry,
     shell:

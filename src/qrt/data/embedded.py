@@ -129,20 +129,14 @@ def _shifted_groups(x: FloatArray) -> Components:
 EMBEDDED: dict[str, GeneratedDataset | DiabetesDataset] = {
     dataset.name: dataset
     for dataset in (
-        GeneratedDataset(
-            "heteroscedastic", "Gaussian noise whose size depends on x", 11, 600, 2, _heteroscedastic
-        ),
+        GeneratedDataset("heteroscedastic", "Gaussian noise whose size depends on x", 11, 600, 2, _heteroscedastic),
         GeneratedDataset("bimodal", "two peaks whose distance and weights depend on x", 12, 600, 3, _bimodal),
         GeneratedDataset("skewed", "log-normal with two degrees of skewness", 13, 500, 2, _skewed),
         GeneratedDataset("counts", "Poisson counts: a discrete target", 14, 600, 2, _counts),
-        GeneratedDataset(
-            "heavy_tails", "Student t noise with 3 degrees of freedom", 15, 500, 2, _heavy_tails
-        ),
+        GeneratedDataset("heavy_tails", "Student t noise with 3 degrees of freedom", 15, 500, 2, _heavy_tails),
         GeneratedDataset("linear", "a linear model with Gaussian noise", 16, 400, 4, _linear),
         GeneratedDataset("wide", "40 features of which 5 matter", 17, 400, 40, _wide),
-        GeneratedDataset(
-            "waiting_times", "gamma waiting times, positive and skewed", 18, 500, 2, _waiting_times
-        ),
+        GeneratedDataset("waiting_times", "gamma waiting times, positive and skewed", 18, 500, 2, _waiting_times),
         GeneratedDataset(
             "shifted_groups",
             "four groups with their own level and noise",

@@ -8,9 +8,9 @@ from typing import Any
 
 from qrt.data.embedded import EMBEDDED
 from qrt.data.mirror import fetch_mirror
+from qrt.data.raw_store import file_sha256, read_record, write_raw
 from qrt.data.raw_table import RawTable, SourceUnavailable
 from qrt.data.sheet import paper_datasets
-from qrt.data.raw_store import file_sha256, read_record, write_raw
 from qrt.data.text_table import read_own_table
 from qrt.errors import UserError
 
@@ -77,9 +77,7 @@ def _own_table(own: dict[str, Any]) -> RawTable:
     )
 
 
-def _from_sources(
-    name: str, sources: Sequence[str], mirror: Path | None, cache: Path, lock_path: Path
-) -> RawTable:
+def _from_sources(name: str, sources: Sequence[str], mirror: Path | None, cache: Path, lock_path: Path) -> RawTable:
     """The table from the first source that has it; SourceUnavailable tells what each of them said."""
     row = paper_datasets()[name]
     said = []
@@ -99,6 +97,4 @@ def _from_sources(
                 return fetch_uci(row, cache, SourceLock(lock_path))
         except SourceUnavailable as error:
             said.append(str(error))
-    raise SourceUnavailable(
-        "; ".join(said) or "no source is set; give a mirror, or allow openml and uci in sources"
-    )
+    raise SourceUnavailable("; ".join(said) or "no source is set; give a mirror, or allow openml and uci in sources")

@@ -19,9 +19,7 @@ def fetch_mirror(name: str, mirror: Path) -> RawTable:
     row = _manifest_row(name, mirror)
     path = (mirror / row["file"]).resolve()
     if not path.is_relative_to(mirror.resolve()):
-        raise SourceUnavailable(
-            f"mirror: the file {row['file']!r} of {name} lies outside the mirror {mirror}"
-        )
+        raise SourceUnavailable(f"mirror: the file {row['file']!r} of {name} lies outside the mirror {mirror}")
     if not path.is_file():
         raise SourceUnavailable(f"mirror: {row['file']} is in the manifest but there is no such file")
     content = path.read_bytes()
@@ -64,9 +62,7 @@ def _manifest_row(name: str, mirror: Path) -> dict[str, str]:
         reader = csv.DictReader(lines)
         missing = [column for column in _NEEDED if column not in (reader.fieldnames or [])]
         if missing:
-            raise UserError(
-                f"{manifest}: the column(s) {', '.join(missing)} are missing; docs/data.md lists all"
-            )
+            raise UserError(f"{manifest}: the column(s) {', '.join(missing)} are missing; docs/data.md lists all")
         rows = [row for row in reader if row["name"] == name]
     if not rows or not rows[0]["file"]:
         raise SourceUnavailable(f"mirror: {name} is not in its manifest")

@@ -38,9 +38,7 @@ def prepare(table: RawTable, name: str) -> PreparedTable:
                 dropped[column] = f"categorical with {distinct} distinct values, more than {MAX_CATEGORIES}"
         for column in numeric:
             if (distinct := frame[column].nunique()) < MIN_DISTINCT_NUMBERS:
-                dropped[column] = (
-                    f"numeric with {distinct} distinct values, fewer than {MIN_DISTINCT_NUMBERS}"
-                )
+                dropped[column] = f"numeric with {distinct} distinct values, fewer than {MIN_DISTINCT_NUMBERS}"
     for column, share in frame.drop(columns=table.target).isna().mean().items():
         if share > table.missing_column_threshold:
             limit = table.missing_column_threshold
@@ -75,9 +73,7 @@ def _check_columns(table: RawTable, name: str) -> tuple[pd.DataFrame, list[str]]
     if unknown := [column for column in table.categorical if column not in frame.columns]:
         raise UserError(f"{name}: there is no column {unknown[0]!r}, which is listed as categorical")
     if table.target in table.categorical:
-        raise UserError(
-            f"{name}: the target {table.target!r} is listed as categorical; regression needs numbers"
-        )
+        raise UserError(f"{name}: the target {table.target!r} is listed as categorical; regression needs numbers")
     categorical = [column for column in frame.columns if column in table.categorical]
     converted = {}
     for column in frame.columns.difference(categorical, sort=False):
@@ -120,8 +116,6 @@ def _check_usable(x: npt.NDArray[np.float32], y: npt.NDArray[np.float64], name: 
     if columns == 0:
         raise UserError(f"{name}: no feature column is left after preparation")
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise UserError(
-            f"{name}: there are infinite values (or ones too large for float32); mend or remove them"
-        )
+        raise UserError(f"{name}: there are infinite values (or ones too large for float32); mend or remove them")
     if np.ptp(y) == 0:
         raise UserError(f"{name}: the target is constant ({y[0]:g}); there is nothing to learn")

@@ -17,6 +17,10 @@ from qrt.atomic import whole_file, write_json
 from qrt.data.raw_table import RawTable
 from qrt.errors import UserError
 
+# Raised by one when a source's table is read or stored differently, so that fetched data is fetched again. Not the
+# fingerprint of the code: mending one source's client must not fetch, and so retrain, everything.
+RAW_FORMAT = 1
+
 
 def file_sha256(path: Path) -> str:
     """Checksum of a file."""
@@ -51,9 +55,7 @@ def read_record(path: Path) -> dict[str, Any]:
     try:
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:
-        raise UserError(
-            f"{path}: not a readable record ({error}); delete it and run the same command again"
-        ) from error
+        raise UserError(f"{path}: not a readable record ({error}); delete it and run the same command again") from error
     return record
 
 

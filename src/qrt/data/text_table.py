@@ -61,6 +61,4 @@ def _check_header(path: Path) -> None:
         raise UserError(f"{path}: the file is empty; the first line should name the columns")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise UserError(
-            f"{path}: column name(s) {', '.join(map(repr, twice))} occur more than once; rename them"
-        )
+        raise UserError(f"{path}: column name(s) {', '.join(map(repr, twice))} occur more than once; rename them")

@@ -76,8 +76,7 @@ def for_reading(table: pd.DataFrame) -> pd.DataFrame:
     for name, heading in PAIRS.items():
         digits = 0 if name in COUNTS else 2
         shown[heading] = [
-            _pair(ours, theirs, digits)
-            for ours, theirs in zip(table[name], table[f"published_{name}"], strict=True)
+            _pair(ours, theirs, digits) for ours, theirs in zip(table[name], table[f"published_{name}"], strict=True)
         ]
     shown["Status"] = table["status"]
     return shown

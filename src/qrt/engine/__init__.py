@@ -1,0 +1,1 @@
+"""The engine: mixtures, calibration maps, networks, training and evaluation."""

@@ -1,0 +1,251 @@
+"""Calibration maps fitted to PITs: EMP, DCP, KDE, TRUNC and REFL (paper, sections 2 and 3.1; spec, section 3).
+
+A calibration map is an estimate of the CDF of the PITs Z_1..Z_M; composed with F it recalibrates it. This
+module evaluates fitted maps at any points, exactly and in float64. (The reflected density at its own
+centres, with gradients, as training needs it, is in `reflected_density`.)
+
+The three kernel maps are one formula. With S(x) = sum_j logistic((x - c_j) / s) over centres c:
+
+    KDE    centres Z             Phi(x) = S(x) / M
+    TRUNC  centres Z             Phi(x) = (S(x) - S(0)) / (S(1) - S(0))
+    REFL   centres Z, -Z, 2 - Z  Phi(x) = S(x) / M - 1   (the logistic CDF is symmetric: 1 - F(-t) = F(t))
+
+REFL reflects once, as the paper does; what one reflection misses is about exp(-1/s), nothing unless s is
+above 0.05.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from qrt.engine.root_finding import increasing_root
+from qrt.errors import UserError
+
+MapName = Literal["EMP", "DCP", "KDE", "TRUNC", "REFL"]
+KernelWidth = Literal["variance", "scale"]
+MAP_NAMES: tuple[MapName, ...] = ("EMP", "DCP", "KDE", "TRUNC", "REFL")
+
+# A kernel 40 scales away from the point contributes exp(-40) = 4e-18 of one at the point: nothing in float64.
+_REACH = 40.0
+_CHUNK_POINTS = 64
+_CELLS_PER_SCALE = 10
+_MAX_CELLS = 2**16
+
+
+def kernel_scale(bandwidth: float, n: int, width: KernelWidth) -> float:
+    """Scale s of the logistic kernel for bandwidth b and n PITs (spec, section 8, row 2).
+
+    `variance`: the kernel's variance is b^2 n^(-2/5), as in the paper; a logistic with scale s has variance
+    (pi s)^2 / 3. `scale`: s = b n^(-1/5), as released.
+    """
+    if not (math.isfinite(bandwidth) and bandwidth > 0):
+        raise UserError(f"bandwidth {bandwidth} is not usable: it must be a finite number above 0, for example 0.1")
+    if n < 1:
+        raise UserError("a calibration map needs at least one PIT, and got none")
+    scale = bandwidth * n ** (-0.2)
+    if width == "scale":
+        return scale
+    if width == "variance":
+        return math.sqrt(3) / math.pi * scale
+    raise UserError(f"kernel width {width!r} is unknown: use 'variance' (the paper's) or 'scale' (as released)")
+
+
+class CalibrationMap(Protocol):
+    """A fitted map Phi from [0, 1] to [0, 1]. Points and levels are (n,) tensors, results (n,) float64."""
+
+    @property
+    def name(self) -> MapName:
+        """EMP, DCP, KDE, TRUNC or REFL."""
+
+    @property
+    def resolution(self) -> float:
+        """Distance over which the map is smooth: the kernel's scale, 0 for step functions."""
+
+    def cdf(self, points: Tensor) -> Tensor:
+        """Phi(x) at `points` in [0, 1]."""
+
+    def log_density(self, points: Tensor) -> Tensor:
+        """log phi(x) at `points` in [0, 1]; NaN for step functions, which have no density."""
+
+    def inverse(self, levels: Tensor) -> Tensor:
+        """Smallest x in [0, 1] with Phi(x) >= level, for levels in [0, 1]; 1 where no x reaches it."""
+
+    def tabulated_cdf(self, points: Tensor) -> Tensor:
+        """Phi(x) for very many points (any shape), to about 1e-7."""
+
+
+def fit_map(name: MapName, pits: Tensor, bandwidth: float = 0.1, width: KernelWidth = "variance") -> CalibrationMap:
+    """The calibration map `name` fitted to pits: (M,). Step maps do not use `bandwidth` and `width`."""
+    pits = _checked(pits, "PITs").flatten()
+    if name in ("EMP", "DCP"):
+        if len(pits) == 0:
+            raise UserError("a calibration map needs at least one PIT, and got none")
+        return StepMap(name, pits.sort().values, len(pits) + (name == "DCP"))
+    scale = kernel_scale(bandwidth, len(pits), width)
+    if name == "REFL":
+        return reflected_map(pits, scale)
+    plain = KernelMap(name, pits.sort().values, scale, 0.0, float(len(pits)))
+    if name == "KDE":
+        return plain
+    if name == "TRUNC":
+        at_zero, at_one = plain.cdf(torch.tensor([0.0, 1.0])).mul(len(pits)).tolist()
+        return KernelMap(name, plain.centres, scale, at_zero, at_one - at_zero)
+    raise UserError(f"calibration map {name!r} is unknown: use one of {', '.join(MAP_NAMES)}")
+
+
+def reflected_map(pits: Tensor, scale: float) -> KernelMap:
+    """REFL for pits: (M,) in [0, 1] and a kernel `scale` that is already known."""
+    pits = _checked(pits, "PITs")
+    rows = float(len(pits))
+    return KernelMap("REFL", torch.cat([pits, -pits, 2 - pits]).sort().values, scale, offset=rows, total=rows)
+
+
+def _checked(values: Tensor, what: str) -> Tensor:
+    """`values` in float64, all in [0, 1]; else an error that names the first that is not."""
+    values = values.detach().double()
+    bad = ~((values >= 0) & (values <= 1))
+    if bool(bad.any()):
+        raise UserError(f"{what} must be numbers in [0, 1], but one is {values[bad].flatten()[0].item()}")
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class StepMap:
+    """EMP and DCP: the number of sorted `centres`: (M,) up to x, divided by M (EMP) or M + 1 (DCP)."""
+
+    name: MapName
+    centres: Tensor
+    divisor: int
+    resolution: float = 0.0
+
+    def cdf(self, points: Tensor) -> Tensor:
+        """Phi(x) at `points` in [0, 1]."""
+        return self.tabulated_cdf(_checked(points, "points of a calibration map"))
+
+    def tabulated_cdf(self, points: Tensor) -> Tensor:
+        """Phi(x) for points of any shape; exact here."""
+        return torch.searchsorted(self.centres, points, right=True).double() / self.divisor
+
+    def log_density(self, points: Tensor) -> Tensor:
+        """NaN: a step function has no density, so the NLL of what it recalibrates is not defined."""
+        return torch.full_like(points, math.nan, dtype=torch.float64)
+
+    def inverse(self, levels: Tensor) -> Tensor:
+        """The smallest PIT that reaches the level; 1 if none does (DCP above M / (M + 1)), 0 for level 0."""
+        levels = _checked(levels, "levels")
+        # The same quotients as in cdf, so that the two agree at the steps to the last bit.
+        reached = torch.arange(1, len(self.centres) + 1, dtype=torch.float64) / self.divisor
+        padded = torch.cat([self.centres, torch.ones(1, dtype=torch.float64)])
+        return torch.where(levels == 0, 0.0, padded[torch.searchsorted(reached, levels)])
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMap:
+    """KDE, TRUNC and REFL: Phi(x) = (S(x) - offset) / total, with S over sorted `centres`: (C,)."""
+
+    name: MapName
+    centres: Tensor
+    scale: float
+    offset: float
+    total: float
+
+    @property
+    def resolution(self) -> float:
+        """The kernel's scale."""
+        return self.scale
+
+    def cdf(self, points: Tensor) -> Tensor:
+        """Phi(x) at `points` in [0, 1]."""
+        return self._cdf(_checked(points, "points of a calibration map"))
+
+    def log_density(self, points: Tensor) -> Tensor:
+        """log phi(x) at `points` in [0, 1]; finite however far the next centre is."""
+        return self._log_density(_checked(points, "points of a calibration map"))
+
+    def inverse(self, levels: Tensor) -> Tensor:
+        """x in [0, 1] with Phi(x) = level; 0 or 1 where the map does not reach it, as at both ends of KDE."""
+        levels = _checked(levels, "levels")
+        at_zero, at_one = self._cdf(torch.tensor([0.0, 1.0], dtype=torch.float64))
+        inside = (levels > at_zero) & (levels < at_one)
+        targets = levels[inside]
+
+        def gap(x: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
+            return self._cdf(x) - targets[which], self._log_density(x).exp()
+
+        result = (levels >= at_one).double()
+        result[inside] = increasing_root(gap, torch.zeros_like(targets), torch.ones_like(targets))
+        return result
+
+    def tabulated_cdf(self, points: Tensor) -> Tensor:
+        """Phi(x) for points of any shape in [0, 1], interpolated between exact values and slopes at a grid.
+
+        Cubic Hermite interpolation is wrong by at most h^4 / 384 times the fourth derivative of Phi, which
+        is below 0.13 / s^4 for a logistic CDF: with cells of s / 10, 3e-8 at worst for KDE (all PITs
+        equal), and twice that for TRUNC and REFL. Below s = 2e-4 the number of cells is capped and the
+        error grows.
+        """
+        c0, c1, c2, c3 = self._table
+        position = points.flatten() * (len(c0) - 1)
+        cell = position.int()
+        t = position - cell
+        value = torch.index_select(c3, 0, cell)
+        for coefficient in (c2, c1, c0):
+            value = torch.addcmul(torch.index_select(coefficient, 0, cell), value, t)
+        return value.reshape(points.shape)
+
+    @cached_property
+    def _table(self) -> Tensor:
+        """Coefficients (4, cells + 1) of the cubic in each cell of a uniform grid; the last cell is x = 1."""
+        cells = min(_MAX_CELLS, math.ceil(_CELLS_PER_SCALE / self.scale))
+        grid = torch.linspace(0, 1, cells + 1, dtype=torch.float64)
+        value, slope = self._cdf(grid), self._log_density(grid).exp() / cells
+        step, left, right = value.diff(), slope[:-1], slope[1:]
+        table = torch.zeros(4, cells + 1, dtype=torch.float64)
+        table[0] = value
+        table[1:, :-1] = torch.stack([left, 3 * step - 2 * left - right, left + right - 2 * step])
+        return table
+
+    def _cdf(self, points: Tensor) -> Tensor:
+        sums = torch.empty_like(points)
+        for chunk, x, first, last in self._windows(points, torch.zeros_like(points)):
+            kernels = torch.sigmoid((x - self.centres[first:last]) / self.scale)
+            sums[chunk] = kernels.sum(dim=1) + first
+        return ((sums - self.offset) / self.total).clamp(0, 1)
+
+    def _log_density(self, points: Tensor) -> Tensor:
+        nearest = self._distance_to_nearest(points)
+        sums = torch.empty_like(points)
+        for chunk, x, first, last in self._windows(points, nearest):
+            # Logistic density e / (s (1 + e)^2) with e = exp(-distance), relative to the nearest centre's e.
+            near = nearest[chunk].unsqueeze(1)
+            relative = torch.exp(near - (x - self.centres[first:last]).abs() / self.scale)
+            sums[chunk] = (relative / (1 + relative * torch.exp(-near)).square()).sum(dim=1)
+        return sums.log() - nearest - math.log(self.scale * self.total)
+
+    def _distance_to_nearest(self, points: Tensor) -> Tensor:
+        """Distance of each point: (n,) to the nearest centre, in kernel scales."""
+        after = torch.searchsorted(self.centres, points).clamp(max=len(self.centres) - 1)
+        before = (after - 1).clamp(min=0)
+        distances = torch.stack([points - self.centres[before], points - self.centres[after]]).abs()
+        return distances.amin(dim=0) / self.scale
+
+    def _windows(self, points: Tensor, nearest: Tensor) -> Iterator[tuple[Tensor, Tensor, int, int]]:
+        """Neighbouring points in chunks, with the range of centres that can matter to them.
+
+        Yields the points' numbers, the points: (n, 1), and first and last of the centres not further than
+        `nearest` + _REACH scales. This bounds memory, and the work for small scales.
+        """
+        order = points.argsort()
+        for chunk in order.split(_CHUNK_POINTS):
+            x = points[chunk]
+            reach = (nearest[chunk].max() + _REACH) * self.scale
+            ends = torch.stack([x[0] - reach, x[-1] + reach])
+            first, last = torch.searchsorted(self.centres, ends).tolist()
+            yield chunk, x.unsqueeze(1), first, last

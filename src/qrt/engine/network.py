@@ -1,0 +1,129 @@
+"""The base models as stacks: R networks of one shape, computed together on the same rows (spec, section 2).
+
+A network's parameters are a dict of tensors with the network's number as the first dimension. `forward` gives the outputs
+and a function that adds the gradients of a loss to the gradients of the parameters, given those of the outputs. Outputs are
+(R, 3K, B), rows last, as `mixture_terms` wants them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from qrt.engine.random_streams import dropout_mask
+from qrt.engine.workspace import Workspace
+
+Shape = tuple[int, ...]
+Tensors = Mapping[str, Tensor]
+Backward = Callable[[Tensor, Tensors], None]
+
+
+class Network(Protocol):
+    """A base model: the shapes of one network's tensors, and how a stack of such networks is computed."""
+
+    dropout: float
+
+    @property
+    def parameter_shapes(self) -> dict[str, Shape]:
+        """Shapes of what the optimiser trains."""
+
+    @property
+    def statistic_shapes(self) -> dict[str, Shape]:
+        """Shapes of what training records beside the parameters (running means of a normalisation)."""
+
+    def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """Initial parameters and statistics of one network, with PyTorch's default initialisation."""
+
+    def masks(self, rows: int, generator: torch.Generator, workspace: Workspace, name: str) -> list[Tensor]:
+        """Dropout masks for one training pass over so many rows, common to all networks."""
+
+    def forward(
+        self, tensors: Tensors, x: Tensor, masks: list[Tensor] | None, workspace: Workspace, name: str
+    ) -> tuple[Tensor, Backward]:
+        """Outputs (R, 3K, B) for x: (B, features), and the function that adds to the gradients.
+
+        `masks` None is evaluation mode. Two passes that are alive at the same time need different names.
+        """
+
+
+def linear_initial(shapes: Mapping[str, tuple[Shape, int]], generator: torch.Generator) -> dict[str, Tensor]:
+    """Parameters uniform on +-1/sqrt(fan-in), as torch.nn.Linear has them; `shapes` gives shape and fan-in."""
+    return {
+        name: torch.empty(shape).uniform_(-1 / math.sqrt(inputs), 1 / math.sqrt(inputs), generator=generator)
+        for name, (shape, inputs) in shapes.items()
+    }
+
+
+class MLP:
+    """Hidden layers of ReLU units, dropout before the output layer only (spec, section 2).
+
+    Hidden weights are (inputs, units), so that their gradient is one product with long rows; the output layer's are
+    (3K, units), which gives outputs with the rows last.
+    """
+
+    def __init__(self, features: int, components: int, dropout: float = 0.2, units: int = 128, layers: int = 3) -> None:
+        self.dropout = dropout
+        self.units = units
+        self.layers = layers
+        self._shapes: dict[str, tuple[Shape, int]] = {}
+        inputs = features
+        for layer in range(1, layers + 1):
+            self._shapes[f"hidden{layer}.weight"] = ((inputs, units), inputs)
+            self._shapes[f"hidden{layer}.bias"] = ((1, units), inputs)
+            inputs = units
+        self._shapes["output.weight"] = ((3 * components, units), units)
+        self._shapes["output.bias"] = ((3 * components, 1), units)
+
+    @property
+    def parameter_shapes(self) -> dict[str, Shape]:
+        """Shapes of weights and biases."""
+        return {name: shape for name, (shape, _) in self._shapes.items()}
+
+    @property
+    def statistic_shapes(self) -> dict[str, Shape]:
+        """Nothing: this network has no statistics."""
+        return {}
+
+    def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """Initial weights and biases."""
+        return linear_initial(self._shapes, generator)
+
+    def masks(self, rows: int, generator: torch.Generator, workspace: Workspace, name: str) -> list[Tensor]:
+        """One mask (rows, units) for the last hidden layer."""
+        if self.dropout == 0:
+            return []
+        return [dropout_mask((rows, self.units), self.dropout, generator, workspace, f"{name} mask")]
+
+    def forward(
+        self, tensors: Tensors, x: Tensor, masks: list[Tensor] | None, workspace: Workspace, name: str
+    ) -> tuple[Tensor, Backward]:
+        """See `Network.forward`. Written out because autograd would keep and allocate twice the memory."""
+        output_weight = tensors["output.weight"]
+        networks, rows = len(output_weight), len(x)
+        hidden = [x.expand(networks, -1, -1)]
+        for layer in range(1, self.layers + 1):
+            out = workspace.tensor(f"{name} hidden{layer}", (networks, rows, self.units), x.dtype)
+            weight, bias = tensors[f"hidden{layer}.weight"], tensors[f"hidden{layer}.bias"]
+            hidden.append(torch.baddbmm(bias, hidden[-1], weight, out=out).relu_())
+        for mask in masks or []:
+            hidden[-1].mul_(mask)
+        outputs = torch.baddbmm(tensors["output.bias"], output_weight, hidden[-1].transpose(1, 2))
+
+        def backward(to_outputs: Tensor, gradients: Tensors) -> None:
+            gradients["output.weight"].baddbmm_(to_outputs, hidden[-1])
+            gradients["output.bias"].add_(to_outputs.sum(dim=2, keepdim=True))
+            # A unit that the mask kept was multiplied by 1 / (1 - p); one that it dropped is 0, like one at rest.
+            upstream = to_outputs / (1 - self.dropout) if masks else to_outputs
+            upstream, weight = upstream.transpose(1, 2), output_weight
+            for layer in range(self.layers, 0, -1):
+                flow = workspace.tensor(f"{name} flow{layer % 2}", (networks, rows, self.units), x.dtype)
+                torch.bmm(upstream, weight, out=flow).mul_(hidden[layer].sign_())
+                gradients[f"hidden{layer}.weight"].baddbmm_(hidden[layer - 1].transpose(1, 2), flow)
+                gradients[f"hidden{layer}.bias"].add_(flow.sum(dim=1, keepdim=True))
+                upstream, weight = flow, tensors[f"hidden{layer}.weight"].transpose(1, 2)
+
+        return outputs, backward

@@ -1,0 +1,134 @@
+"""A stack: the networks of one dataset, split and base model that train together, and their memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import torch
+from torch import Tensor
+
+from qrt.engine.named_tensors import NamedTensors
+from qrt.engine.network import Network
+from qrt.engine.objective import MapSource
+from qrt.engine.optimiser import StackedAdamW
+from qrt.engine.random_streams import stream
+from qrt.engine.variant import TrainingSettings, Variant
+
+LEARNED_CENTRES = "map.learned"  # of QRL, (batch rows,) per network: trained with the network
+INITIAL_CENTRES = "map.initial"  # of QRI, (rows of the map's sample,) per network: fixed
+
+# The order of networks in a stack: those with the same kind of map are neighbours, those without a map come first, and
+# those whose validation needs PITs of training rows come last. Each kind of work is then done on one slice.
+_ORDER: tuple[MapSource | None, ...] = (None, "initial", "learned", "batch", "detached", "sample")
+_WITH_TRAINING_PITS = _ORDER.index("batch")
+# Activations of so many rows of all networks of a pass together stay in the processor's cache.
+_ROWS_AT_ONCE = 2048
+
+
+@dataclass(frozen=True)
+class MapGroup:
+    """Neighbouring networks, from `first` up to but without `last`, whose maps are built in the same way."""
+
+    first: int
+    last: int
+    source: MapSource
+    bandwidth: float
+    map_size: int | None
+
+
+class Stack:
+    """Networks in training. Common random numbers: all start from the same weights.
+
+    `variants` are in the stack's own order, `numbers` are their numbers in the list that was asked for.
+    """
+
+    def __init__(
+        self, network: Network, variants: Sequence[Variant], batch_rows: int, map_rows: int, settings: TrainingSettings, seed: int
+    ) -> None:
+        order = sorted(range(len(variants)), key=lambda number: (_rank(variants[number]), variants[number], number))
+        self.network = network
+        self.numbers = order
+        self.variants = [variants[number] for number in order]
+        sources = {variant.map_source for variant in variants}
+        learned = {LEARNED_CENTRES: (batch_rows,)} if "learned" in sources else {}
+        fixed = {INITIAL_CENTRES: (map_rows,)} if "initial" in sources else {}
+        self.parameters = NamedTensors(len(order), {**network.parameter_shapes, **learned})
+        self.gradients = NamedTensors(len(order), self.parameters.shapes)
+        self.statistics = NamedTensors(len(order), {**network.statistic_shapes, **fixed})
+        for name, tensor in network.initial(stream(seed, "initial weights")).items():
+            (self.parameters if name in self.parameters.shapes else self.statistics).views[name].copy_(tensor)
+        for name in learned:
+            self.parameters.views[name].copy_(torch.rand(batch_rows, generator=stream(seed, "learned centres")))
+        self.best_parameters = self.parameters.selected(torch.arange(len(order)))
+        self.best_statistics = self.statistics.selected(torch.arange(len(order)))
+        # Weight decay would pull the learned centres to 0, one end of the interval they live on.
+        self.optimiser = StackedAdamW(
+            self.parameters, settings.learning_rate, settings.weight_decay, frozenset(learned)
+        )
+        self.alphas = torch.tensor([variant.alpha for variant in self.variants])
+
+    def __len__(self) -> int:
+        return len(self.variants)
+
+    @property
+    def first_with_map(self) -> int:
+        """Position of the first network with a map in its objective; the networks before it have none."""
+        return sum(variant.map_source is None for variant in self.variants)
+
+    @property
+    def first_with_training_pits(self) -> int:
+        """Position of the first network whose map at validation is built from PITs of training rows."""
+        return sum(_rank(variant) < _WITH_TRAINING_PITS for variant in self.variants)
+
+    def groups(self, first: int = 0, last: int | None = None) -> list[MapGroup]:
+        """The groups of networks with maps among those from `first` up to but without `last`."""
+        numbers = range(max(first, self.first_with_map), len(self) if last is None else last)
+        runs = (list(run) for _, run in groupby(numbers, key=lambda number: _map_key(self.variants[number])))
+        return [MapGroup(run[0], run[-1] + 1, *_map_key(self.variants[run[0]])) for run in runs]
+
+    def passes(self, rows: int) -> list[tuple[int, int]]:
+        """The stack cut into runs of networks that are computed together on batches of so many rows."""
+        together = max(1, _ROWS_AT_ONCE // rows)
+        return [(first, min(first + together, len(self))) for first in range(0, len(self), together)]
+
+    def tensors(self, first: int, last: int) -> dict[str, Tensor]:
+        """Parameters and statistics of the networks from `first` up to but without `last`."""
+        return self.parameters.between(first, last) | self.statistics.between(first, last)
+
+    def remember_best(self, positions: Sequence[int]) -> None:
+        """Keep the present parameters of these networks as their best."""
+        chosen = torch.tensor(positions)
+        self.best_parameters.copy_networks(self.parameters, chosen)
+        self.best_statistics.copy_networks(self.statistics, chosen)
+
+    def best_of(self, position: int) -> dict[str, Tensor]:
+        """Copies of one network's best parameters and statistics."""
+        source = self.variants[position].map_source
+        foreign = {LEARNED_CENTRES: source != "learned", INITIAL_CENTRES: source != "initial"}
+        kept = self.best_parameters.views | self.best_statistics.views
+        return {name: view[position].clone() for name, view in kept.items() if not foreign.get(name)}
+
+    def keep(self, positions: Sequence[int]) -> None:
+        """Drop all networks but those at these positions."""
+        chosen = torch.tensor(positions)
+        self.numbers = [self.numbers[position] for position in positions]
+        self.variants = [self.variants[position] for position in positions]
+        self.alphas = self.alphas[chosen]
+        self.optimiser.keep(chosen)
+        self.parameters = self.parameters.selected(chosen)
+        self.gradients = self.gradients.selected(chosen)
+        self.statistics = self.statistics.selected(chosen)
+        self.best_parameters = self.best_parameters.selected(chosen)
+        self.best_statistics = self.best_statistics.selected(chosen)
+
+
+def _rank(variant: Variant) -> int:
+    return _ORDER.index(variant.map_source)
+
+
+def _map_key(variant: Variant) -> tuple[MapSource, float, int | None]:
+    assert variant.map_source is not None
+    assert variant.bandwidth is not None
+    return variant.map_source, variant.bandwidth, variant.map_size
