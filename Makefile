@@ -13,7 +13,7 @@ READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
 export PATH := $(BIN):$(PATH)
 
-.PHONY: help environment demo test lint format lock clean
+.PHONY: help environment demo test lint bench format docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -48,10 +48,17 @@ lint: environment ## ruff, mypy, snakefmt, snakemake --lint
 	@snakefmt --check Snakefile workflow
 	@snakemake --lint
 
+bench: environment ## speed of the engine, as ratios measured in one run (not part of the tests)
+	@python benchmarks/engine.py
+
 format: environment ## format the code in place
 	@ruff check --fix .
 	@ruff format .
 	@snakefmt Snakefile workflow
+
+docs: environment ## write docs/configuration.md anew from the schema
+	@python -m qrt.config_documentation workflow/schemas/config.schema.yaml > .docs.partial
+	@mv .docs.partial docs/configuration.md
 
 lock: environment ## write requirements.lock anew from .venv
 	@grep '^#' requirements.lock > .lock.partial

@@ -8,6 +8,7 @@ import yaml
 
 from conftest import PROJECT
 from qrt.config import StudyConfig, load_config, read_schema
+from qrt.config_documentation import documentation
 from qrt.errors import UserError
 from qrt.protocol import PROTOCOLS
 
@@ -120,3 +121,8 @@ def test_own_datasets_join_the_study(tmp_path: Path) -> None:
     study = load({"datasets": ["Yacht"], "own_datasets": {"mine": {"path": "mine.csv", "target": "y"}}}, tmp_path)
     assert study.datasets == ("Yacht", "mine")
     assert study.own_datasets["mine"].path == tmp_path / "mine.csv"
+
+
+def test_documentation_is_written_from_the_schema() -> None:
+    page = (PROJECT / "docs/configuration.md").read_text()
+    assert page == documentation(SCHEMA), "run `make docs`"

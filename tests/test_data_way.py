@@ -19,8 +19,10 @@ from qrt.atomic import whole_file, write_json
 from qrt.data.fetch import fetch, next_attempt
 from qrt.data.prepared_store import load_split, prepare_dataset
 from qrt.data.raw_store import read_record
+from qrt.data.sheet import paper_datasets
 from qrt.data.split import split_rows
 from qrt.errors import UserError
+from qrt.tables.dataset_table import dataset_table
 
 MANIFEST = "group,name,file,sha256,target,categorical_columns,drop_columns,target_transform,missing_column_threshold"
 
@@ -41,14 +43,14 @@ def make_mirror(folder: Path, content: bytes, *, sha256: str | None = None, drop
 
 
 def fetch_into(folder: Path, name: str = "Yacht", **settings: Any) -> dict[str, Any]:
-    settings = {"attempt": 1, "sources": ["mirror"], "mirror": None, "own": None} | settings
+    defaults: dict[str, Any] = {"attempt": 1, "sources": ["mirror"], "mirror": None, "own": None}
     return fetch(
         name,
         folder / f"raw/{name}.parquet",
         folder / f"raw/{name}.json",
         cache=folder / "cache",
         lock=folder / "datasets.lock.json",
-        **settings,
+        **(defaults | settings),
     )
 
 
@@ -250,3 +252,19 @@ def test_interrupted_write_keeps_the_old_file(tmp_path: Path) -> None:
         write_half()
     assert json.loads(path.read_text()) == {"old": 1}
     assert files_below(tmp_path) == {"file.json"}
+
+
+def test_real_datasets_are_those_of_the_paper(tmp_path: Path, shared_datasets: Path) -> None:
+    records = []
+    for name in paper_datasets():
+        fetch_into(tmp_path, name, mirror=shared_datasets)
+        records.append(prepare_in(tmp_path, name))
+    status = dataset_table(records, paper_datasets()).set_index("dataset")["status"]
+    assert status.value_counts().to_dict() == {"verified": 41, "unavailable": 15, "differs": 1}
+    assert status["fifa"] == "differs"
+
+
+def test_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UserError, match="cannot be written"):
+        write_json(tmp_path / "file/record.json", {})

@@ -179,6 +179,14 @@ def test_quantiles_of_awkward_mixtures_agree_with_root_finding(
         assert value == pytest.approx(expected, rel=1e-10, abs=1e-11)
 
 
+def test_quantiles_of_a_mixture_are_as_exact_in_the_upper_tail_as_in_the_lower() -> None:
+    mixture = some_mixture()
+    mirrored = GaussianMixture(-mixture.means, mixture.scales, mixture.log_weights)
+    low = torch.tensor([2.0**-50, 2.0**-40, 2.0**-10], dtype=torch.float64)  # 1 - level is exact
+    upper = gaussian.quantile(mixture, 1 - low)
+    assert torch.allclose(upper, -gaussian.quantile(mirrored, low), rtol=1e-11, atol=1e-11)
+
+
 def test_quantile_levels_zero_and_one_are_infinite() -> None:
     ends = gaussian.quantile(some_mixture(rows=2), torch.tensor([0.0, 0.5, 1.0]))
     assert (ends[:, 0] == -math.inf).all()

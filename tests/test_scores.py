@@ -182,6 +182,14 @@ def test_pce_of_pits_at_one_end_is_one_half() -> None:
         assert score(torch.ones(40)).item() == pytest.approx(0.5, rel=1e-12)
 
 
+def test_pce_counts_a_pit_that_equals_a_level_as_reaching_it() -> None:
+    # All levels from 20/101 up are reached by all PITs; if equality did not count, 20/101 would not be.
+    levels = np.arange(1, 101) / 101
+    found = pce_levels(torch.full((30,), 20 / 101, dtype=torch.float64))
+    expected = np.where(np.arange(1, 101) >= 20, 1 - levels, levels).mean()
+    assert found.item() == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("pits", [[], [0.5, math.nan], [0.5, 1.5]])
 def test_pce_refuses_what_are_no_pits(pits: list[float]) -> None:
     for score in (pce_levels, pce_sorted):

@@ -16,11 +16,12 @@ from qrt.errors import UserError
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success it becomes `path`, on any failure it is removed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
-    os.close(handle)
-    partial = Path(name)
+    partial: Path | None = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+        os.close(handle)
+        partial = Path(name)
         yield partial
         with partial.open("rb") as written:
             os.fsync(written.fileno())
@@ -30,14 +31,13 @@ def whole_file(path: Path) -> Iterator[Path]:
         partial.chmod(0o666 & ~umask)
         os.replace(partial, path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise UserError(
             f"{path}: cannot be written ({error.strerror or error}). Nothing was left behind; "
             "free some space or mend the permissions, then run the same command again."
         ) from error
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    finally:
+        if partial is not None:
+            partial.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -90,7 +90,7 @@ class SourceLock:
             raise UserError(f"{self.path}: cannot be read ({error.strerror}).") from error
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise UserError(
-                f"{self.path}: the lock file is damaged ({error}); restore it from version control, "
+                f"{self.path}: the lock file is damaged ({error}); restore it from a copy, "
                 "or delete it to accept whatever the sources send next."
             ) from error
 

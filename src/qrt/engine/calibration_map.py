@@ -1,4 +1,4 @@
-"""Calibration maps fitted to PITs: EMP, DCP, KDE, TRUNC and REFL (paper, sections 2 and 3.1; spec, section 3).
+"""Calibration maps fitted to PITs: EMP, DCP, KDE, TRUNC and REFL (paper, sections 2, 3.1; spec, section 3).
 
 A calibration map is an estimate of the CDF of the PITs Z_1..Z_M; composed with F it recalibrates it. This
 module evaluates fitted maps at any points, exactly and in float64. (The reflected density at its own

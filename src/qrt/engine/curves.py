@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from qrt.engine.calibration_map import fit_map
+from qrt.engine.calibration_map import KernelMap
 from qrt.engine.random_streams import sample_rows, stream
 from qrt.engine.scores import pce_levels
 from qrt.engine.stack import Stack
 from qrt.engine.validation import Validation
 
 CURVE_ROWS = 8192
+Part = Literal["train", "validation"]
 
 
 @dataclass(frozen=True)
 class CurveRecord:
     """One network's state at one validation, on one part of the data; y standardised, as in the published curves.
 
-    `epoch` is the number of epochs trained so far (2, 4, 6, ...; the published curves count from 0: 1, 3, 5, ...). F' is F
-    with the map that validation uses, and F itself for alpha 0, so that nll_recalibrated = nll_base + H(Z).
+    `epoch` is the number of epochs trained so far (2, 4, 6, ...; the published curves count from 0: 1, 3, 5, ...).
+    F' is F with the map that validation uses, and F itself for alpha 0. nll_recalibrated = nll_base + H(Z).
     """
 
     epoch: int
-    part: Literal["train", "validation"]
+    part: Part
     nll_recalibrated: float
     nll_base: float
     alpha_entropy_pit: float
@@ -42,12 +44,27 @@ def curve_records(
     stack: Stack, validation: Validation, training: tuple[Tensor, Tensor], epoch: int
 ) -> list[list[CurveRecord]]:
     """The records of each network of the stack after so many epochs, on training rows and on validation rows."""
-    records: list[list[CurveRecord]] = [[] for _ in range(len(stack))]
     maps = validation.maps(stack)
-    for part, (x, y) in (("train", training), ("validation", (validation.x, validation.y))):
-        terms = validation.terms(stack, x, y)
-        pits = terms.pit
-        if stack.first_with_map:
-            pits = torch.cat([validation.pits(stack, 0, x, y)[: stack.first_with_map], pits])
-        log_phi = torch.zeros_like(terms.log_density)
-        log_phi[stack.first_with_map :] = validation.log_map_density(stack, maps, terms.pit)
+    fitted: dict[int, KernelMap] = {}
+    for one in maps:
+        for number, centres in enumerate(one.centres.double(), start=one.group.first):
+            images = torch.cat([centres, -centres, 2 - centres]).sort().values
+            fitted[number] = KernelMap("REFL", images, one.scale, float(len(centres)), float(len(centres)))
+    records: list[list[CurveRecord]] = [[] for _ in range(len(stack))]
+    parts: tuple[tuple[Part, tuple[Tensor, Tensor]], ...] = (
+        ("train", training),
+        ("validation", (validation.x, validation.y)),
+    )
+    for part, (x, y) in parts:
+        log_density, pits = validation.terms(stack, x, y)
+        log_phi = torch.zeros_like(log_density)
+        log_phi[stack.first_with_map :] = validation.log_map_density(stack, maps, pits[stack.first_with_map :])
+        nlls, entropies = -log_density.double().mean(dim=1), -log_phi.double().mean(dim=1)
+        for number, (nll, entropy) in enumerate(zip(nlls.tolist(), entropies.tolist(), strict=True)):
+            pit = pits[number].double()
+            if number in fitted:
+                pit = fitted[number].tabulated_cdf(pit)
+            weighted = stack.variants[number].alpha * entropy + 0.0  # never -0.0
+            pce = float(pce_levels(pit)) if math.isfinite(nll) else math.nan
+            records[number].append(CurveRecord(epoch, part, nll + entropy, nll, weighted, pce))
+    return records

@@ -1,8 +1,7 @@
 """Mixtures of Gaussians, the base model's predictive distribution (spec, section 2).
 
-All functions take any leading dimensions (a stack of networks, for example) and any floating dtype.
-`log_density` and `cdf` are called in every training step, so they are few plain operations that are cheap
-to differentiate.
+All functions but `quantile` take any leading dimensions (a stack of networks, for example) and any floating dtype.
+These are the definitions; `mixture_terms` has log-density and CDF again, with closed-form gradients for training.
 """
 
 from __future__ import annotations

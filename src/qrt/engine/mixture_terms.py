@@ -1,8 +1,9 @@
 """What the training objective needs of a mixture, log f(y | x) and the PIT F(y | x), with gradients in closed form.
 
-`mixture` has the definitions; the same quantities are written out here because a training step spends more time on
-autograd's bookkeeping of them than on their arithmetic. Tensors are (R, K, B), rows last: K is 1 to 10 and B is 512, and
-processors like long rows. With u = (y - mu) / sigma, responsibilities r_k = w_k N(y; mu_k, sigma_k) / f and g = Phi(u),
+`mixture` has the definitions; the same quantities are written out here because a training step would spend more
+time on autograd's bookkeeping of them than on their arithmetic. Tensors are (R, K, B): K is 1 to 10 and B is 512,
+and processors like long rows. With u = (y - mu) / sigma, g = Phi(u) and the components' responsibilities
+r = w N(y; mu, sigma) / f, the gradients are
 
     d log f:  r u / sigma  by mu,   r (u^2 - 1) / sigma  by sigma,   r    by log w
     d F:     -f r          by mu,  -f r u                by sigma,   w g  by log w
@@ -28,8 +29,8 @@ TermsVjp = Callable[[Tensor | float, Tensor], GaussianMixture]
 def mixture_terms(mixture: GaussianMixture, y: Tensor, first_pit: int = 0) -> tuple[Tensor, Tensor, TermsVjp]:
     """log f: (R, B), the PITs of the networks from `first_pit` on: (R - first_pit, B), and their vjp.
 
-    The mixture's tensors are (R, K, B), y is (B,) or (R, 1, B). The vjp takes the gradients of a loss with respect to log f
-    (R, B), or one number for all, and with respect to the PITs, and gives those of means, scales and log-weights.
+    The mixture's tensors are (R, K, B), y is (B,) or (R, 1, B). The vjp takes the gradients of a loss by log f:
+    (R, B), or one number for all, and by the PITs, and gives those by means, scales and log-weights.
     """
     means, scales, log_weights = mixture
     precision = scales.reciprocal()

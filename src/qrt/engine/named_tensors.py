@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import torch
 from torch import Tensor
+
+_VECTOR = 16
 
 
 class NamedTensors:
@@ -19,11 +21,18 @@ class NamedTensors:
         self.networks = networks
         self.shapes = dict(shapes)
         sizes = [networks * math.prod(shape) for shape in self.shapes.values()]
-        self.flat = torch.zeros(sum(sizes))
+        # Each tensor starts at a multiple of the vector length: at a ragged end, processors round differently, and
+        # a network's values would depend on where in the stack it stands.
+        padded = [-(-size // _VECTOR) * _VECTOR for size in sizes]
+        self.flat = torch.zeros(sum(padded))
         self.views = {
-            name: part.view(networks, *shape)
-            for (name, shape), part in zip(self.shapes.items(), self.flat.split(sizes), strict=True)
+            name: part[:size].view(networks, *shape)
+            for (name, shape), part, size in zip(self.shapes.items(), self.flat.split(padded), sizes, strict=True)
         }
+
+    def length(self, names: Collection[str]) -> int:
+        """How many values of `flat` these tensors take up, padding included."""
+        return sum(-(-self.views[name].numel() // _VECTOR) * _VECTOR for name in names)
 
     def selected(self, positions: Tensor) -> NamedTensors:
         """A copy that holds the networks at these positions only."""

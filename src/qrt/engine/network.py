@@ -1,8 +1,8 @@
 """The base models as stacks: R networks of one shape, computed together on the same rows (spec, section 2).
 
-A network's parameters are a dict of tensors with the network's number as the first dimension. `forward` gives the outputs
-and a function that adds the gradients of a loss to the gradients of the parameters, given those of the outputs. Outputs are
-(R, 3K, B), rows last, as `mixture_terms` wants them.
+A network's parameters are a dict of tensors whose first dimension is the network's number. `forward` gives the
+outputs and a function that adds to the gradients of the parameters, given the gradient of the outputs. Outputs
+are (R, 3K, B), rows last, as `mixture_terms` wants them.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ The variants differ in the centres of the reflected map phi and in whether gradi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import torch
@@ -28,33 +29,37 @@ from qrt.errors import UserError
 MapSource = Literal["batch", "sample", "detached", "initial", "learned"]
 
 
-def map_term(
-    pit: Tensor,
-    alpha: Tensor,
-    scale: float,
-    centres: Tensor | None = None,
-    workspace: Workspace | None = None,
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """The second term of the loss, -alpha mean_i log phi(Z_i): (R,), for pit: (R, B) and alpha: (R,).
+def own_map_term(pit: Tensor, alpha: Tensor, scale: float, workspace: Workspace | None = None) -> tuple[Tensor, Tensor]:
+    """The second term of the loss, -alpha mean_i log phi(Z_i): (R,), for pit: (R, B) and alpha: (R,), and its gradient.
 
-    `centres` (R, N), or None for the PITs themselves in both roles. Also gives the term's gradients with respect to the
-    PITs: (R, B), and to the centres: (R, N) or None.
+    The map's centres are the PITs themselves; the gradient (R, B) flows through both roles.
     """
-    terms, to_pits, to_centres = [], [], []
-    together = networks_at_once(scale, max(pit.shape[1], 0 if centres is None else centres.shape[1]), pit.dtype)
+    parts = []
+    for some, weight in _runs(pit, alpha, scale, pit.shape[1]):
+        value, vjp = own_log_density(pit[some], scale, workspace)
+        parts.append(((value * weight).sum(dim=1), vjp(weight)))
+    term, to_pit = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
+    return term, to_pit
+
+
+def map_term(
+    pit: Tensor, centres: Tensor, alpha: Tensor, scale: float, workspace: Workspace | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The same term with other centres: (R, N); its gradients by the PITs: (R, B), and by the centres: (R, N)."""
+    parts = []
+    for some, weight in _runs(pit, alpha, scale, max(pit.shape[1], centres.shape[1])):
+        value, vjp = log_density(pit[some], centres[some], scale, workspace)
+        parts.append(((value * weight).sum(dim=1), *vjp(weight)))
+    term, to_pit, to_centres = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
+    return term, to_pit, to_centres
+
+
+def _runs(pit: Tensor, alpha: Tensor, scale: float, rows: int) -> Iterator[tuple[slice, Tensor]]:
+    """Runs of networks that fit into the cache together, each with the weight -alpha / B of its rows: (R, B)."""
+    together = networks_at_once(scale, rows, pit.dtype)
     for first in range(0, len(pit), together):
         some = slice(first, first + together)
-        weight = (alpha[some] / -pit.shape[1]).unsqueeze(1).expand_as(pit[some])
-        if centres is None:
-            value, own_vjp = own_log_density(pit[some], scale, workspace)
-            to_pits.append(own_vjp(weight))
-        else:
-            value, vjp = log_density(pit[some], centres[some], scale, workspace)
-            to_pit, to_centre = vjp(weight)
-            to_pits.append(to_pit)
-            to_centres.append(to_centre)
-        terms.append((value * weight).sum(dim=1))
-    return torch.cat(terms), torch.cat(to_pits), torch.cat(to_centres) if to_centres else None
+        yield some, (alpha[some] / -pit.shape[1]).unsqueeze(1).expand_as(pit[some])
 
 
 def qrt_loss(mixture: GaussianMixture, y: Tensor, alpha: float, scale: float) -> Tensor:
@@ -74,7 +79,7 @@ def qrt_loss(mixture: GaussianMixture, y: Tensor, alpha: float, scale: float) ->
         loss = -log_f.mean(dim=1)
         to_pit = torch.zeros_like(pit)
         if alpha != 0:
-            term, to_pit, _ = map_term(pit, pit.new_full((len(pit),), alpha), scale)
+            term, to_pit = own_map_term(pit, pit.new_full((len(pit),), alpha), scale)
             loss = loss + term
         gradients = mixture_vjp(-1 / rows, to_pit)
 

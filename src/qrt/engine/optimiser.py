@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
@@ -37,8 +35,7 @@ class StackedAdamW:
 
     def step(self, parameters: NamedTensors, gradients: NamedTensors) -> None:
         """Update `parameters` in place."""
-        networks, shapes = parameters.networks, parameters.shapes
-        decayed = networks * sum(math.prod(shape) for name, shape in shapes.items() if name not in self.undecayed)
+        decayed = len(parameters.flat) - parameters.length(self.undecayed)
         flats = [tensors.flat for tensors in (parameters, gradients, self._first, self._second)]
         self._update([flat[:decayed] for flat in flats], self._steps[0], self.weight_decay)
         if decayed < len(parameters.flat):

@@ -45,7 +45,14 @@ class Stack:
     """
 
     def __init__(
-        self, network: Network, variants: Sequence[Variant], batch_rows: int, map_rows: int, settings: TrainingSettings, seed: int
+        self,
+        network: Network,
+        variants: Sequence[Variant],
+        settings: TrainingSettings,
+        seed: int,
+        *,
+        batch_rows: int,
+        map_rows: int,
     ) -> None:
         order = sorted(range(len(variants)), key=lambda number: (_rank(variants[number]), variants[number], number))
         self.network = network
@@ -97,9 +104,15 @@ class Stack:
         """Parameters and statistics of the networks from `first` up to but without `last`."""
         return self.parameters.between(first, last) | self.statistics.between(first, last)
 
+    def own_centres(self, group: MapGroup) -> Tensor:
+        """The centres (R, N) of maps that are kept with the networks: those of QRI and QRL."""
+        if group.source == "initial":
+            return self.statistics.views[INITIAL_CENTRES][group.first : group.last]
+        return self.parameters.views[LEARNED_CENTRES][group.first : group.last]
+
     def remember_best(self, positions: Sequence[int]) -> None:
         """Keep the present parameters of these networks as their best."""
-        chosen = torch.tensor(positions)
+        chosen = torch.tensor(positions, dtype=torch.int64)
         self.best_parameters.copy_networks(self.parameters, chosen)
         self.best_statistics.copy_networks(self.statistics, chosen)
 
@@ -112,7 +125,7 @@ class Stack:
 
     def keep(self, positions: Sequence[int]) -> None:
         """Drop all networks but those at these positions."""
-        chosen = torch.tensor(positions)
+        chosen = torch.tensor(positions, dtype=torch.int64)
         self.numbers = [self.numbers[position] for position in positions]
         self.variants = [self.variants[position] for position in positions]
         self.alphas = self.alphas[chosen]

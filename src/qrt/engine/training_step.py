@@ -10,9 +10,9 @@ from torch import Tensor
 
 from qrt.engine.calibration_map import kernel_scale
 from qrt.engine.mixture_terms import from_raw_outputs, mixture_terms
-from qrt.engine.objective import map_term
+from qrt.engine.objective import map_term, own_map_term
 from qrt.engine.random_streams import sample_rows, stream
-from qrt.engine.stack import INITIAL_CENTRES, LEARNED_CENTRES, MapGroup, Stack
+from qrt.engine.stack import LEARNED_CENTRES, MapGroup, Stack
 from qrt.engine.variant import TrainingSettings
 from qrt.engine.workspace import Workspace
 
@@ -117,43 +117,35 @@ class TrainingStep:
         samples = {}
         for size in sizes:
             rows = order[:size]
-            masks = self.stack.network.masks(
-                len(rows), self._sample_dropout[size], self.workspace, f"sample {size}"
-            )
+            masks = self.stack.network.masks(len(rows), self._sample_dropout[size], self.workspace, f"sample {size}")
             samples[size] = _Sample(self.x[rows], self.y[rows], masks)
         return samples
 
-    def _map_term(
-        self, group: MapGroup, pit: Tensor, samples: dict[int, _Sample]
-    ) -> tuple[Tensor, Tensor]:
+    def _map_term(self, group: MapGroup, pit: Tensor, samples: dict[int, _Sample]) -> tuple[Tensor, Tensor]:
         """The map's term of the loss (R,) and its gradient (R, B) by pit: (R, B), for one group of networks.
 
         What flows through centres that are not the batch's own PITs is added to the gradients here.
         """
         alpha = self.stack.alphas[group.first : group.last]
+        if group.source == "batch":
+            scale = kernel_scale(group.bandwidth, pit.shape[1], self.width)
+            return own_map_term(pit, alpha, scale, self.workspace)
         if group.map_size is not None:
             return self._sampled_map_term(group, pit, alpha, samples[group.map_size])
-        centres = None
-        if group.source == "detached":
-            centres = pit
-        elif group.source != "batch":
-            name = INITIAL_CENTRES if group.source == "initial" else LEARNED_CENTRES
-            centres = self.stack.tensors(group.first, group.last)[name]
-        scale = kernel_scale(group.bandwidth, (pit if centres is None else centres).shape[1], self.width)
-        term, to_pit, to_centres = map_term(pit, alpha, scale, centres, self.workspace)
+        centres = pit if group.source == "detached" else self.stack.own_centres(group)
+        scale = kernel_scale(group.bandwidth, centres.shape[1], self.width)
+        term, to_pit, to_centres = map_term(pit, centres, alpha, scale, self.workspace)
         if group.source == "learned":
             self.stack.gradients.views[LEARNED_CENTRES][group.first : group.last] += to_centres
         return term, to_pit
 
-    def _sampled_map_term(
-        self, group: MapGroup, pit: Tensor, alpha: Tensor, sample: _Sample
-    ) -> tuple[Tensor, Tensor]:
+    def _sampled_map_term(self, group: MapGroup, pit: Tensor, alpha: Tensor, sample: _Sample) -> tuple[Tensor, Tensor]:
         """Algorithm 2: the map's centres are the PITs of M training rows, which need a pass of their own."""
         tensors = self.stack.tensors(group.first, group.last)
         outputs, backward = self.stack.network.forward(tensors, sample.x, sample.masks, self.workspace, "sample")
         mixture, to_outputs = from_raw_outputs(outputs)
         _, centres, to_mixture = mixture_terms(mixture, sample.y)
         scale = kernel_scale(group.bandwidth, len(sample.y), self.width)
-        term, to_pit, to_centres = map_term(pit, alpha, scale, centres, self.workspace)
+        term, to_pit, to_centres = map_term(pit, centres, alpha, scale, self.workspace)
         backward(to_outputs(to_mixture(0.0, to_centres)), self.stack.gradients.between(group.first, group.last))
         return term, to_pit

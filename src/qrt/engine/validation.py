@@ -12,7 +12,7 @@ from qrt.engine.mixture_terms import from_raw_outputs, mixture_terms
 from qrt.engine.network import Network, Tensors
 from qrt.engine.random_streams import sample_rows, stream
 from qrt.engine.reflected_density import log_density_value
-from qrt.engine.stack import INITIAL_CENTRES, LEARNED_CENTRES, MapGroup, Stack
+from qrt.engine.stack import MapGroup, Stack
 from qrt.engine.workspace import Workspace
 
 MAP_ROWS = 2048
@@ -40,14 +40,6 @@ def outputs_in_parts(network: Network, tensors: Tensors, x: Tensor, workspace: W
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
-    """log f: (R, n), and PITs of the networks that have a map: (R - first_with_map, n)."""
-
-    log_density: Tensor
-    pit: Tensor
-
-
-@dataclass(frozen=True, eq=False)
 class GroupMap:
     """The maps of one group of networks at validation: centres (R, N) and the kernel's scale."""
 
@@ -65,32 +57,26 @@ class Validation:
         self.width = width
         self.workspace = Workspace()
 
-    def pits(self, stack: Stack, first: int, x: Tensor, y: Tensor) -> Tensor:
-        """PITs (R - first, n) of the networks from `first` on."""
+    def terms(self, stack: Stack, x: Tensor, y: Tensor, first: int = 0, first_pit: int = 0) -> tuple[Tensor, Tensor]:
+        """log f: (R - first, n) of rows x: (n, features), y: (n,), and PITs of the networks from `first_pit` on."""
         if first == len(stack):
-            return torch.empty(0, len(y))
+            return torch.empty(0, len(y)), torch.empty(0, len(y))
         outputs = outputs_in_parts(stack.network, stack.tensors(first, len(stack)), x, self.workspace)
-        return mixture_terms(from_raw_outputs(outputs)[0], y)[1]
-
-    def terms(self, stack: Stack, x: Tensor, y: Tensor) -> Terms:
-        """log f and PITs of rows x: (n, features), y: (n,)."""
-        outputs = outputs_in_parts(stack.network, stack.tensors(0, len(stack)), x, self.workspace)
-        log_density, pit, _ = mixture_terms(from_raw_outputs(outputs)[0], y, stack.first_with_map)
-        return Terms(log_density, pit)
+        log_density, pit, _ = mixture_terms(from_raw_outputs(outputs)[0], y, first_pit - first)
+        return log_density, pit
 
     def maps(self, stack: Stack) -> list[GroupMap]:
         """The maps as they are now.
 
-        QRI and QRL have centres of their own. The maps of all others are built from the training rows, also where
-        training builds them from batches or from samples of another size.
+        QRI and QRL have centres of their own. All other maps are built from the training rows, also where training
+        builds them from batches or from samples of another size.
         """
         first = stack.first_with_training_pits
-        pits = self.pits(stack, first, self.map_x, self.map_y)
+        _, pits = self.terms(stack, self.map_x, self.map_y, first, first)
         maps = []
         for group in stack.groups():
             if group.source in ("initial", "learned"):
-                name = INITIAL_CENTRES if group.source == "initial" else LEARNED_CENTRES
-                centres = stack.tensors(group.first, group.last)[name]
+                centres = stack.own_centres(group)
             else:
                 centres = pits[group.first - first : group.last - first]
             scale = kernel_scale(group.bandwidth, centres.shape[1], self.width)
@@ -107,9 +93,9 @@ class Validation:
 
     def values(self, stack: Stack) -> Tensor:
         """Each network's validation value: (R,) float64."""
-        terms = self.terms(stack, self.x, self.y)
-        values = -terms.log_density.double().mean(dim=1)
-        log_phi = self.log_map_density(stack, self.maps(stack), terms.pit)
+        log_density, pit = self.terms(stack, self.x, self.y, first_pit=stack.first_with_map)
+        values = -log_density.double().mean(dim=1)
+        log_phi = self.log_map_density(stack, self.maps(stack), pit)
         values[stack.first_with_map :] -= stack.alphas[stack.first_with_map :] * log_phi.double().mean(dim=1)
         return values
 
@@ -117,5 +103,5 @@ class Validation:
         """QRI: the map's centres are the PITs of the networks as they are before their first step."""
         for group in stack.groups():
             if group.source == "initial":
-                pits = self.pits(stack, group.first, self.map_x, self.map_y)
-                stack.statistics.views[INITIAL_CENTRES][group.first : group.last] = pits[: group.last - group.first]
+                _, pits = self.terms(stack, self.map_x, self.map_y, group.first, group.first)
+                stack.own_centres(group).copy_(pits[: group.last - group.first])

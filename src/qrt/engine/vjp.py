@@ -1,8 +1,8 @@
 """Autograd for functions that come with their own gradient.
 
-The engine's differentiable functions return a value and its "vjp" (vector-Jacobian product): a function that takes the
-gradient of a loss with respect to the value and gives the gradients with respect to the arguments. The trainer chains them
-by hand; `differentiable` gives the same function to autograd.
+The engine's differentiable functions return a value and its "vjp" (vector-Jacobian product): a function that
+takes the gradient of a loss with respect to the value and gives those with respect to the arguments. The
+trainer chains them by hand; `differentiable` gives the same function to autograd.
 """
 
 from __future__ import annotations

@@ -1,0 +1,135 @@
+"""The workflow itself: Snakemake runs on small studies, each in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from conftest import PROJECT
+from test_data_way import make_mirror, yacht_csv
+
+pytestmark = pytest.mark.workflow
+TABLE3 = "paper_figures/table3_datasets.csv"
+
+
+def snakemake(folder: Path, *arguments: str, **config: Any) -> subprocess.CompletedProcess[str]:
+    """Run the project's Snakefile in `folder` with the given configuration over the project's own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "study.yaml").write_text(yaml.safe_dump({"sources": ["mirror"]} | config))
+    place = ["--cores", "2", "--directory", str(folder), "--configfile", str(folder / "study.yaml")]
+    return subprocess.run(
+        [sys.executable, "-m", "snakemake", *arguments, *place],
+        cwd=PROJECT,
+        env=os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def planned_jobs(folder: Path, *arguments: str, **config: Any) -> dict[str, int]:
+    """Number of jobs by rule that a call would run now."""
+    run = snakemake(folder, *arguments, "--dry-run", "--quiet", "rules", "reason", **config)
+    assert run.returncode == 0, run.stderr
+    lines = [line.split() for line in run.stdout.splitlines() + run.stderr.splitlines()]
+    counts = {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdigit()}
+    counts.pop("total", None)
+    return counts
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> dict[str, Any]:
+    """A study of one dataset of the paper (from a mirror), one embedded, one of the user's own, one unavailable."""
+    mirror = make_mirror(tmp_path / "mirror with 'quotes'", yacht_csv())
+    own = tmp_path / "my data.csv"
+    numbers = np.arange(150.0)
+    pd.DataFrame({"a": numbers, "it's": numbers**2, "y": np.sin(numbers)}).to_csv(own, index=False)
+    return {
+        "datasets": ["Yacht", "linear", "Power"],
+        "mirror": str(mirror),
+        "own_datasets": {"mine": {"path": str(own), "target": "y"}},
+    }
+
+
+def test_data_stage_runs_tells_what_is_left_out_and_tries_it_again(tmp_path: Path, study: dict[str, Any]) -> None:
+    folder = tmp_path / "run"
+    run = snakemake(folder, TABLE3, **study)
+    assert run.returncode == 0, run.stderr
+    assert "1 dataset(s) left out" in run.stdout
+    assert "Power: unavailable: mirror: Power is not in its manifest" in run.stdout
+    table = pd.read_csv(folder / TABLE3).set_index("dataset")
+    assert table["status"].to_dict() == {
+        "Yacht": "differs",
+        "linear": "not in the paper",
+        "Power": "unavailable",
+        "mine": "not in the paper",
+    }
+    record = json.loads((folder / "data/prepared/mine/record.json").read_text())
+    assert record["feature_names"] == ["a", "it's"]
+
+    # What is there is left alone; what is missing is tried again.
+    assert planned_jobs(folder, TABLE3, **study) == {"fetch": 1, "prepare": 1, "table3_datasets": 1}
+
+    # The same data from another place is no reason to do anything.
+    moved = Path(shutil.copytree(study["mirror"], tmp_path / "moved"))
+    available = study | {"datasets": ["Yacht", "linear"]}
+    assert planned_jobs(folder, "download", **available) == {}
+    assert planned_jobs(folder, "download", **available | {"mirror": str(moved)}) == {}
+
+    # A changed file of the user's is read again, and nothing else.
+    own = Path(study["own_datasets"]["mine"]["path"])
+    own.write_text(own.read_text().replace("149.0,", "150.0,"))
+    assert planned_jobs(folder, "download", **available) == {"download": 1, "fetch": 1}
+
+    # The dataset has come to the mirror: the next call has it.
+    manifest = Path(study["mirror"]) / "manifest.csv"
+    yacht = manifest.read_text().splitlines()[1]
+    manifest.write_text(manifest.read_text().replace("uci,Power,,,,,,,", yacht.replace("uci,Yacht", "uci,Power")))
+    assert snakemake(folder, TABLE3, **study).returncode == 0
+    assert pd.read_csv(folder / TABLE3).set_index("dataset")["status"]["Power"] == "differs"
+    assert planned_jobs(folder, TABLE3, **study) == {}
+
+
+def test_download_fetches_everything_and_nothing_else(tmp_path: Path, study: dict[str, Any]) -> None:
+    assert planned_jobs(tmp_path / "run", "download", **study) == {"download": 1, "fetch": 4}
+
+
+@pytest.mark.parametrize(
+    ("mistake", "parts"),
+    [
+        ({"protocl": "paper"}, ["protocl: unknown key", "did you mean 'protocol'?"]),
+        ({"datasets": ["Yact"]}, ["'Yact'", "did you mean 'Yacht'?"]),
+        ({"datasets": ["atlantis"]}, ["there is no dataset or group 'atlantis'", "own_datasets"]),
+    ],
+)
+def test_mistake_in_the_configuration_stops_before_anything_runs(
+    tmp_path: Path, mistake: dict[str, Any], parts: list[str]
+) -> None:
+    run = snakemake(tmp_path / "run", **mistake)
+    assert run.returncode != 0
+    assert all(part in run.stderr for part in parts), run.stderr
+    assert "Traceback" not in run.stderr
+    assert not (tmp_path / "run/data").exists()
+
+
+def test_every_target_is_described() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--list-target-rules"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    targets = run.stdout.strip().splitlines()
+    assert {line.split()[0] for line in targets} >= {"all", "download", "table3_datasets"}
+    assert all("(" in line for line in targets), targets
