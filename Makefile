@@ -48,17 +48,20 @@ lint: environment ## ruff, mypy, snakefmt, snakemake --lint
 	@snakefmt --check Snakefile workflow
 	@snakemake --lint
 
-bench: environment ## speed of the engine, as ratios measured in one run (not part of the tests)
+bench: environment ## speed of the engine and cost of the workflow (not part of the tests)
 	@python benchmarks/engine.py
+	@python benchmarks/workflow.py
 
 format: environment ## format the code in place
 	@ruff check --fix .
 	@ruff format .
 	@snakefmt Snakefile workflow
 
-docs: environment ## write docs/configuration.md anew from the schema
+docs: environment ## write docs/configuration.md and docs/results.md anew from the schema and the tables
 	@python -m qrt.config_documentation workflow/schemas/config.schema.yaml > .docs.partial
 	@mv .docs.partial docs/configuration.md
+	@python -c 'from qrt.result_tables import documentation; print(documentation(), end="")' > .docs.partial
+	@mv .docs.partial docs/results.md
 
 lock: environment ## write requirements.lock anew from .venv
 	@grep '^#' requirements.lock > .lock.partial

@@ -13,6 +13,8 @@ include: "workflow/rules/common.smk"
 
 wildcard_constraints:
     dataset=NAME_PATTERN,
+    split="[0-9]+",
+    kind="runs|curves|predictions",
 
 
 report: "workflow/report/workflow.rst"
@@ -23,7 +25,14 @@ rule all:
     default_target: True
     input:
         multiext("paper_figures/table3_datasets", ".csv", ".tex", ".md"),
+        expand(
+            f"{STUDY.results}/{{table}}.parquet",
+            table=["runs", "methods", "curves", "predictions", "times"],
+        ),
 
 
 include: "workflow/rules/data.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/collect.smk"
 include: "workflow/rules/tables.smk"
+include: "workflow/rules/targets.smk"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 import yaml
@@ -44,6 +46,8 @@ class StudyConfig:
     base_models: tuple[str, ...]
     grids: dict[str, tuple[float, ...]]
     training: dict[str, int]
+    coarse_jobs: bool  # one job per base model instead of one per family
+    results: str  # folder of what depends on the protocol
 
 
 def dataset_groups() -> dict[str, list[str]]:
@@ -93,6 +97,8 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
         base_models=tuple(config["base_models"]),
         grids={name: tuple(values) for name, values in config["grids"].items()},
         training=dict(config["training"]),
+        coarse_jobs=config["jobs"] == "coarse",
+        results=_results_folder(config["protocol"], config["switches"]),
     )
 
 
@@ -108,6 +114,16 @@ def with_defaults(value: Any, schema: Mapping[str, Any]) -> Any:
         name: with_defaults(entry, properties.get(name) or (others if isinstance(others, Mapping) else {}))
         for name, entry in filled.items()
     }
+
+
+def _results_folder(preset: str, switches: Mapping[str, Any]) -> str:
+    """`results` for the paper's protocol; other protocols and turned switches have folders of their own."""
+    turned = {name: value for name, value in switches.items() if value is not None}
+    name = "results" if preset == "paper" else f"results_{preset}"
+    if not turned:
+        return name
+    digest = hashlib.sha256(json.dumps(turned, sort_keys=True).encode()).hexdigest()[:8]
+    return "_".join([name, *sorted(turned), digest])
 
 
 def _resolve_datasets(names: Iterable[str], own: Mapping[str, OwnDataset]) -> tuple[tuple[str, ...], list[str]]:
@@ -151,7 +167,8 @@ def _violations(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> list[jsons
 def _message(error: jsonschema.ValidationError) -> str:
     """One violation in words: the key, the value, and what would be right."""
     where = ".".join(str(part) for part in error.absolute_path) or "configuration"
-    rule, value, schema = error.validator, error.instance, error.schema
+    rule, value = str(error.validator), cast(Any, error.instance)
+    schema = cast(Mapping[str, Any], error.schema)
     if rule == "additionalProperties":
         known = list(schema["properties"])
         unknown = [name for name in value if name not in known]

@@ -1,4 +1,4 @@
-"""docs/configuration.md, written from the schema: `python -m qrt.config_documentation SCHEMA > docs/configuration.md`."""
+"""docs/configuration.md, written from the schema by `make docs`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from qrt.protocol import PROTOCOLS
 
 _HEAD = """# Configuration
 
-Written from `workflow/schemas/config.schema.yaml` by `make docs`; edit the schema, not this page. A key that is left out has
-its default. Anything else than what stands here is refused before anything runs.
+Written from `workflow/schemas/config.schema.yaml` by `make docs`; edit the schema, not this page. A key that is left
+out has its default. Anything else than what stands here is refused before anything runs.
 """
 
 

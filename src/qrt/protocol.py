@@ -26,6 +26,14 @@ class Protocol:
     time_per_epoch: str  # 10: divided by the epochs "trained" or by the epoch "selected"
     posthoc_bandwidth: str  # 11: "tuned" (as in training; 0.1 for QRC) or "fixed" (0.1 for all)
 
+    @classmethod
+    def from_dict(cls, switches: Mapping[str, Any]) -> Protocol:
+        """The protocol with these switches; lists are as good as tuples."""
+        entries: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in switches.items()
+        }
+        return cls(**entries)
+
 
 PROTOCOLS: dict[str, Protocol] = {
     "paper": Protocol(
@@ -60,7 +68,7 @@ PROTOCOLS: dict[str, Protocol] = {
 def resolve_protocol(preset: str, switches: Mapping[str, Any]) -> Protocol:
     """The preset with single switches turned; a switch that is None stays as the preset has it."""
     names = {field.name for field in fields(Protocol)}
-    turned = {
+    turned: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in switches.items()
         if name in names and value is not None

@@ -7,11 +7,14 @@ from snakemake.exceptions import WorkflowError
 
 from qrt.code_version import code_version
 from qrt.config import load_config, read_schema
+from qrt.cost import training_memory, training_minutes
 from qrt.data.embedded import EMBEDDED
 from qrt.data.fetch import next_attempt
 from qrt.data.raw_store import RAW_FORMAT
 from qrt.data.summary import left_out
 from qrt.errors import UserError
+from qrt.experiments import EXAMPLE_DATASETS, plan_study
+from qrt.figures_plan import ARTIFACTS, example_families
 
 PROJECT = Path(workflow.basedir)
 NAME_PATTERN = "[A-Za-z0-9][A-Za-z0-9_.-]*"
@@ -24,6 +27,8 @@ try:
     )
 except UserError as error:
     raise WorkflowError(str(error))
+
+PLAN = plan_study(STUDY)
 
 # What every job finds in its environment. Where data comes from is no parameter of a rule: the same data from
 # another source is no reason to run anything again. (The path of the package is for `--sdm conda`.)
@@ -67,6 +72,61 @@ def fetch_version(wildcards):
 def fetch_attempt(wildcards):
     """Grows while a dataset is unavailable, so that every call tries those again."""
     return next_attempt(Path(f"data/raw/{wildcards.dataset}.json"))
+
+
+def network_files(families, kind, datasets=STUDY.datasets):
+    """The files of one kind (runs, curves, predictions) of these families on these datasets, all splits."""
+    return expand(
+        "results/networks/{dataset}/split{split}/{family}.{kind}.parquet",
+        dataset=datasets,
+        split=STUDY.splits,
+        family=families,
+        kind=kind,
+    )
+
+
+def families_with(kind):
+    """The families that have rows of this kind."""
+    if kind == "runs":
+        return list(PLAN.families)
+    return [name for name, family in PLAN.families.items() if family.curves]
+
+
+def example_option(wildcards):
+    """Predictive densities are kept for the datasets of the example figures, in the first split."""
+    is_example = wildcards.dataset in EXAMPLE_DATASETS
+    return "--examples" if is_example and int(wildcards.split) == 0 else ""
+
+
+def train_memory(wildcards, attempt):
+    return training_memory(wildcards.dataset, PLAN.families[wildcards.family], attempt)
+
+
+def train_minutes(wildcards, attempt):
+    epochs = STUDY.training["max_epochs"]
+    return training_minutes(
+        wildcards.dataset, PLAN.families[wildcards.family], epochs, attempt
+    )
+
+
+def artifact_files(name):
+    """The result files that a figure or table needs; datasets and experiments that are not in the study are left out."""
+    artifact = ARTIFACTS[name]
+    files = [
+        f"{STUDY.results}/methods/{experiment}.parquet"
+        for experiment in artifact.experiments
+        if experiment in PLAN.experiments
+    ]
+    files += [f"{STUDY.results}/{table}.parquet" for table in artifact.tables]
+    datasets = [dataset for dataset in artifact.datasets if dataset in STUDY.datasets]
+    families = [
+        family
+        for family in example_families(STUDY.protocol.kernel_width)
+        if family in PLAN.families
+    ]
+    for kind in artifact.networks:
+        files += network_files(families, kind, datasets)
+    return files
 
 
 onsuccess:

@@ -40,8 +40,8 @@ class SheetRow:
 @cache
 def paper_datasets() -> dict[str, SheetRow]:
     """The 57 datasets by name, in the order of Table 3."""
-    with resources.files("qrt.data").joinpath("datasets.csv").open(encoding="utf-8", newline="") as lines:
-        return {row["name"]: _sheet_row(row) for row in csv.DictReader(lines)}
+    lines = resources.files("qrt.data").joinpath("datasets.csv").read_text(encoding="utf-8").splitlines()
+    return {row["name"]: _sheet_row(row) for row in csv.DictReader(lines)}
 
 
 def _sheet_row(row: dict[str, str]) -> SheetRow:

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from qrt.engine.calibration_map import KernelMap
+from qrt.engine.calibration_map import KernelMap, reflected_map
 from qrt.engine.random_streams import sample_rows, stream
 from qrt.engine.scores import pce_levels
 from qrt.engine.stack import Stack
@@ -47,9 +47,10 @@ def curve_records(
     maps = validation.maps(stack)
     fitted: dict[int, KernelMap] = {}
     for one in maps:
-        for number, centres in enumerate(one.centres.double(), start=one.group.first):
-            images = torch.cat([centres, -centres, 2 - centres]).sort().values
-            fitted[number] = KernelMap("REFL", images, one.scale, float(len(centres)), float(len(centres)))
+        # Learned centres may leave [0, 1]; the map has every centre with its reflections, so that they can come back.
+        inside = (1 - (1 - one.centres.double().abs()).abs()).clamp(0, 1)
+        for number, centres in enumerate(inside, start=one.group.first):
+            fitted[number] = reflected_map(centres, one.scale)
     records: list[list[CurveRecord]] = [[] for _ in range(len(stack))]
     parts: tuple[tuple[Part, tuple[Tensor, Tensor]], ...] = (
         ("train", training),

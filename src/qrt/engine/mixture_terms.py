@@ -36,26 +36,25 @@ def mixture_terms(mixture: GaussianMixture, y: Tensor, first_pit: int = 0) -> tu
     precision = scales.reciprocal()
     u = (y - means).mul_(precision)
     joint = torch.addcmul(log_weights - scales.log(), u, u, value=-0.5)
-    log_density = torch.logsumexp(joint, dim=1)
-    weights = log_weights[first_pit:].exp()
-    below = torch.erfc(u[first_pit:] * -_SQRT_HALF).mul_(0.5).mul_(weights)
+    total = torch.logsumexp(joint, dim=1)
+    log_density = total - _LOG_SQRT_2PI
+    below = log_weights[first_pit:].exp().mul_(torch.erfc(u[first_pit:] * -_SQRT_HALF)).mul_(0.5)
     pit = below.sum(dim=1).clamp_max_(1.0)
 
     def vjp(to_log_density: Tensor | float, to_pit: Tensor) -> GaussianMixture:
-        responsibility = (joint - log_density.unsqueeze(1)).exp_()
+        responsibility = (joint - total.unsqueeze(1)).exp_()
         if isinstance(to_log_density, Tensor):
             to_log_density = to_log_density.unsqueeze(1)
         direct = precision * to_log_density
         by_mean = u * direct
         by_log_weight = responsibility * to_log_density
         if len(pit):
-            density = log_density[first_pit:].sub(_LOG_SQRT_2PI).exp_()
-            by_mean[first_pit:] -= (to_pit * density).unsqueeze(1)
-            by_log_weight[first_pit:] += below * to_pit.unsqueeze(1)
+            by_mean[first_pit:].sub_((log_density[first_pit:].exp() * to_pit).unsqueeze(1))
+            by_log_weight[first_pit:].addcmul_(below, to_pit.unsqueeze(1))
         by_scale = torch.addcmul(-direct, by_mean, u).mul_(responsibility)
         return GaussianMixture(by_mean.mul_(responsibility), by_scale, by_log_weight)
 
-    return log_density - _LOG_SQRT_2PI, pit, vjp
+    return log_density, pit, vjp
 
 
 def from_raw_outputs(outputs: Tensor) -> tuple[GaussianMixture, Callable[[GaussianMixture], Tensor]]:

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from qrt.engine.random_streams import dropout_mask
-from qrt.engine.workspace import Workspace
 
 Shape = tuple[int, ...]
 Tensors = Mapping[str, Tensor]
@@ -24,8 +23,6 @@ Backward = Callable[[Tensor, Tensors], None]
 
 class Network(Protocol):
     """A base model: the shapes of one network's tensors, and how a stack of such networks is computed."""
-
-    dropout: float
 
     @property
     def parameter_shapes(self) -> dict[str, Shape]:
@@ -38,15 +35,13 @@ class Network(Protocol):
     def initial(self, generator: torch.Generator) -> dict[str, Tensor]:
         """Initial parameters and statistics of one network, with PyTorch's default initialisation."""
 
-    def masks(self, rows: int, generator: torch.Generator, workspace: Workspace, name: str) -> list[Tensor]:
+    def masks(self, rows: int, generator: torch.Generator) -> list[Tensor]:
         """Dropout masks for one training pass over so many rows, common to all networks."""
 
-    def forward(
-        self, tensors: Tensors, x: Tensor, masks: list[Tensor] | None, workspace: Workspace, name: str
-    ) -> tuple[Tensor, Backward]:
-        """Outputs (R, 3K, B) for x: (B, features), and the function that adds to the gradients.
+    def forward(self, tensors: Tensors, x: Tensor, masks: list[Tensor] | None) -> tuple[Tensor, Backward]:
+        """Outputs (R, 3K, B) for x: (B, features), and the function that adds to the gradients, to be called once.
 
-        `masks` None is evaluation mode. Two passes that are alive at the same time need different names.
+        `masks` None is evaluation mode.
         """
 
 
@@ -92,23 +87,19 @@ class MLP:
         """Initial weights and biases."""
         return linear_initial(self._shapes, generator)
 
-    def masks(self, rows: int, generator: torch.Generator, workspace: Workspace, name: str) -> list[Tensor]:
+    def masks(self, rows: int, generator: torch.Generator) -> list[Tensor]:
         """One mask (rows, units) for the last hidden layer."""
         if self.dropout == 0:
             return []
-        return [dropout_mask((rows, self.units), self.dropout, generator, workspace, f"{name} mask")]
+        return [dropout_mask((rows, self.units), self.dropout, generator)]
 
-    def forward(
-        self, tensors: Tensors, x: Tensor, masks: list[Tensor] | None, workspace: Workspace, name: str
-    ) -> tuple[Tensor, Backward]:
-        """See `Network.forward`. Written out because autograd would keep and allocate twice the memory."""
+    def forward(self, tensors: Tensors, x: Tensor, masks: list[Tensor] | None) -> tuple[Tensor, Backward]:
+        """See `Network.forward`. The gradient is written out: autograd would take more time and twice the memory."""
         output_weight = tensors["output.weight"]
-        networks, rows = len(output_weight), len(x)
-        hidden = [x.expand(networks, -1, -1)]
+        hidden = [x.expand(len(output_weight), -1, -1)]
         for layer in range(1, self.layers + 1):
-            out = workspace.tensor(f"{name} hidden{layer}", (networks, rows, self.units), x.dtype)
             weight, bias = tensors[f"hidden{layer}.weight"], tensors[f"hidden{layer}.bias"]
-            hidden.append(torch.baddbmm(bias, hidden[-1], weight, out=out).relu_())
+            hidden.append(torch.baddbmm(bias, hidden[-1], weight).relu_())
         for mask in masks or []:
             hidden[-1].mul_(mask)
         outputs = torch.baddbmm(tensors["output.bias"], output_weight, hidden[-1].transpose(1, 2))
@@ -120,8 +111,7 @@ class MLP:
             upstream = to_outputs / (1 - self.dropout) if masks else to_outputs
             upstream, weight = upstream.transpose(1, 2), output_weight
             for layer in range(self.layers, 0, -1):
-                flow = workspace.tensor(f"{name} flow{layer % 2}", (networks, rows, self.units), x.dtype)
-                torch.bmm(upstream, weight, out=flow).mul_(hidden[layer].sign_())
+                flow = torch.bmm(upstream, weight).mul_(hidden[layer].sign_())
                 gradients[f"hidden{layer}.weight"].baddbmm_(hidden[layer - 1].transpose(1, 2), flow)
                 gradients[f"hidden{layer}.bias"].add_(flow.sum(dim=1, keepdim=True))
                 upstream, weight = flow, tensors[f"hidden{layer}.weight"].transpose(1, 2)

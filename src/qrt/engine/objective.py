@@ -13,7 +13,6 @@ The variants differ in the centres of the reflected map phi and in whether gradi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 import torch
@@ -21,45 +20,26 @@ from torch import Tensor
 
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.mixture_terms import mixture_terms
-from qrt.engine.reflected_density import log_density, networks_at_once, own_log_density
+from qrt.engine.reflected_density import log_density, own_log_density
 from qrt.engine.vjp import ValueAndVjp, differentiable
-from qrt.engine.workspace import Workspace
 from qrt.errors import UserError
 
 MapSource = Literal["batch", "sample", "detached", "initial", "learned"]
 
 
-def own_map_term(pit: Tensor, alpha: Tensor, scale: float, workspace: Workspace | None = None) -> tuple[Tensor, Tensor]:
-    """The second term of the loss, -alpha mean_i log phi(Z_i): (R,), for pit: (R, B) and alpha: (R,), and its gradient.
+def own_map_term(pit: Tensor, weight: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+    """The second term of the loss: (R,), for pit: (R, B) that are also the map's centres, and its gradient: (R, B).
 
-    The map's centres are the PITs themselves; the gradient (R, B) flows through both roles.
+    `weight` is -alpha / B, the factor of each log phi(Z_i) in the loss: (R, B). The gradient flows through both roles.
     """
-    parts = []
-    for some, weight in _runs(pit, alpha, scale, pit.shape[1]):
-        value, vjp = own_log_density(pit[some], scale, workspace)
-        parts.append(((value * weight).sum(dim=1), vjp(weight)))
-    term, to_pit = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
-    return term, to_pit
+    value, vjp = own_log_density(pit, scale)
+    return (value * weight).sum(dim=1), vjp(weight)
 
 
-def map_term(
-    pit: Tensor, centres: Tensor, alpha: Tensor, scale: float, workspace: Workspace | None = None
-) -> tuple[Tensor, Tensor, Tensor]:
+def map_term(pit: Tensor, centres: Tensor, weight: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:
     """The same term with other centres: (R, N); its gradients by the PITs: (R, B), and by the centres: (R, N)."""
-    parts = []
-    for some, weight in _runs(pit, alpha, scale, max(pit.shape[1], centres.shape[1])):
-        value, vjp = log_density(pit[some], centres[some], scale, workspace)
-        parts.append(((value * weight).sum(dim=1), *vjp(weight)))
-    term, to_pit, to_centres = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
-    return term, to_pit, to_centres
-
-
-def _runs(pit: Tensor, alpha: Tensor, scale: float, rows: int) -> Iterator[tuple[slice, Tensor]]:
-    """Runs of networks that fit into the cache together, each with the weight -alpha / B of its rows: (R, B)."""
-    together = networks_at_once(scale, rows, pit.dtype)
-    for first in range(0, len(pit), together):
-        some = slice(first, first + together)
-        yield some, (alpha[some] / -pit.shape[1]).unsqueeze(1).expand_as(pit[some])
+    value, vjp = log_density(pit, centres, scale)
+    return (value * weight).sum(dim=1), *vjp(weight)
 
 
 def qrt_loss(mixture: GaussianMixture, y: Tensor, alpha: float, scale: float) -> Tensor:
@@ -79,7 +59,7 @@ def qrt_loss(mixture: GaussianMixture, y: Tensor, alpha: float, scale: float) ->
         loss = -log_f.mean(dim=1)
         to_pit = torch.zeros_like(pit)
         if alpha != 0:
-            term, to_pit = own_map_term(pit, pit.new_full((len(pit),), alpha), scale)
+            term, to_pit = own_map_term(pit, torch.full_like(pit, -alpha / rows), scale)
             loss = loss + term
         gradients = mixture_vjp(-1 / rows, to_pit)
 

@@ -12,8 +12,6 @@ import math
 import torch
 from torch import Tensor
 
-from qrt.engine.workspace import Workspace
-
 
 def stream(seed: int, purpose: str) -> torch.Generator:
     """The generator of `purpose` in the run with this seed."""
@@ -26,19 +24,15 @@ def sample_rows(rows: int, size: int, generator: torch.Generator) -> Tensor:
     return torch.randperm(rows, generator=generator)[:size]
 
 
-def dropout_mask(
-    shape: tuple[int, ...], probability: float, generator: torch.Generator, workspace: Workspace, name: str
-) -> Tensor:
+def dropout_mask(shape: tuple[int, ...], probability: float, generator: torch.Generator) -> Tensor:
     """0 with the given probability (to 1/65536), else 1 / (1 - probability): float32 of this shape.
 
     Four 16-bit numbers are cut from each 64-bit draw: torch's own Bernoulli sampler would cost as much as a fifth of
     a training step.
     """
     size = math.prod(shape)
-    draws = workspace.tensor(f"{name} draws", (-(-size // 4),), torch.int64)
-    draws.random_(-(2**63), None, generator=generator)
-    mask = workspace.tensor(name, shape)
-    mask.copy_(draws.view(torch.int16)[:size].view(shape))
+    draws = torch.empty(-(-size // 4), dtype=torch.int64).random_(-(2**63), None, generator=generator)
+    mask = draws.view(torch.int16)[:size].view(shape).to(torch.float32)
     # The draws are whole numbers from -32768, so the cut lies between two of them and the clamp gives 0 or 1.
     dropped = round(probability * 65536)
     return mask.sub_(dropped - 32769.0).clamp_(0.0, 1.0).mul_(1 / (1 - probability))

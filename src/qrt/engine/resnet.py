@@ -10,7 +10,6 @@ from torch.nn.functional import layer_norm
 
 from qrt.engine.network import Backward, Shape, Tensors, linear_initial
 from qrt.engine.random_streams import dropout_mask
-from qrt.engine.workspace import Workspace
 
 BLOCKS = 8
 WIDTH = 256
@@ -77,19 +76,17 @@ class ResNet:
             tensors[name] = torch.ones(shape) if name.endswith(".variance") else torch.zeros(shape)
         return tensors
 
-    def masks(self, rows: int, generator: torch.Generator, workspace: Workspace, name: str) -> list[Tensor]:
+    def masks(self, rows: int, generator: torch.Generator) -> list[Tensor]:
         """Masks (rows, 512) and (rows, 256) for each block."""
         if self.dropout == 0:
             return []
         return [
-            dropout_mask((rows, width), self.dropout, generator, workspace, f"{name} mask {block} {width}")
+            dropout_mask((rows, width), self.dropout, generator)
             for block in range(1, BLOCKS + 1)
             for width in (INNER_WIDTH, WIDTH)
         ]
 
-    def forward(
-        self, tensors: Tensors, x: Tensor, masks: list[Tensor] | None, workspace: Workspace, name: str
-    ) -> tuple[Tensor, Backward]:
+    def forward(self, tensors: Tensors, x: Tensor, masks: list[Tensor] | None) -> tuple[Tensor, Backward]:
         """See `Network.forward`. In training mode, this also moves BatchNorm's running statistics."""
         names = list(self.parameter_shapes)
         if masks is None:

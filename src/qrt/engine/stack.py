@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import torch
 from torch import Tensor
@@ -97,8 +98,9 @@ class Stack:
 
     def passes(self, rows: int) -> list[tuple[int, int]]:
         """The stack cut into runs of networks that are computed together on batches of so many rows."""
-        together = max(1, _ROWS_AT_ONCE // rows)
-        return [(first, min(first + together, len(self))) for first in range(0, len(self), together)]
+        number = math.ceil(len(self) / max(1, _ROWS_AT_ONCE // rows))
+        borders = [len(self) * part // number for part in range(number + 1)] if number else []
+        return list(pairwise(borders))
 
     def tensors(self, first: int, last: int) -> dict[str, Tensor]:
         """Parameters and statistics of the networks from `first` up to but without `last`."""

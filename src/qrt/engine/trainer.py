@@ -15,6 +15,7 @@ from torch import Tensor
 
 from qrt.data.split import SplitData
 from qrt.engine.curves import CurveRecord, curve_records, curve_rows
+from qrt.engine.memory import keep_freed_memory
 from qrt.engine.network import MLP, Network
 from qrt.engine.random_streams import stream
 from qrt.engine.resnet import ResNet
@@ -23,7 +24,6 @@ from qrt.engine.training_data import checked_part
 from qrt.engine.training_step import TrainingStep
 from qrt.engine.validation import Validation, map_rows, outputs_in_parts
 from qrt.engine.variant import TrainingSettings, Variant
-from qrt.engine.workspace import Workspace
 
 __all__ = ["CurveRecord", "TrainedNetwork", "TrainingSettings", "Variant", "build_network", "map_rows", "train_stack"]
 
@@ -55,7 +55,7 @@ class TrainedNetwork:
         rows = torch.as_tensor(x, dtype=torch.float32)
         tensors = {name: tensor.unsqueeze(0) for name, tensor in self.parameters.items()}
         with torch.no_grad():
-            return outputs_in_parts(self.network, tensors, rows, Workspace())[0].T.contiguous()
+            return outputs_in_parts(self.network, tensors, rows)[0].T.contiguous()
 
 
 def build_network(variant: Variant, features: int, settings: TrainingSettings) -> Network:
@@ -85,6 +85,7 @@ def train_stack(
             "the networks of a stack must share base_model, components and trained_on: "
             + ", ".join(v.id for v in variants)
         )
+    keep_freed_memory()
     with torch.no_grad():
         return _Training(data, variants, settings, seed, log).run()
 
@@ -147,6 +148,8 @@ class _Training:
         share = (time.perf_counter() - start) / len(self.stack)
         for number in self.stack.numbers:
             self.step.seconds[number] += share
+        self._leave(values, epoch, "validation value")
+        values = values[values.isfinite()]
         if self.curve_data is not None:
             records = curve_records(self.stack, self.validation, self.curve_data, epoch)
             for number, of_network in zip(self.stack.numbers, records, strict=True):
@@ -159,7 +162,6 @@ class _Training:
                 improved.append(position)
         if improved:
             self.stack.remember_best(improved)
-        self._leave(values, epoch, "validation value")
         out_of_patience = [position for position, left in enumerate(self._waits(epoch)) if left <= 0]
         self._stop(out_of_patience, epoch, "")
 

@@ -13,7 +13,6 @@ from qrt.engine.network import Network, Tensors
 from qrt.engine.random_streams import sample_rows, stream
 from qrt.engine.reflected_density import log_density_value
 from qrt.engine.stack import MapGroup, Stack
-from qrt.engine.workspace import Workspace
 
 MAP_ROWS = 2048
 _ROWS_AT_ONCE = 1024
@@ -27,14 +26,14 @@ def map_rows(training_rows: int, seed: int) -> Tensor:
     return sample_rows(training_rows, MAP_ROWS, stream(seed, "map at validation"))
 
 
-def outputs_in_parts(network: Network, tensors: Tensors, x: Tensor, workspace: Workspace) -> Tensor:
+def outputs_in_parts(network: Network, tensors: Tensors, x: Tensor) -> Tensor:
     """Outputs (R, 3K, n) in evaluation mode for x: (n, features), computed in parts of bounded memory."""
     networks = len(next(iter(tensors.values())))
-    together = max(1, 2 * _ROWS_AT_ONCE // min(len(x), _ROWS_AT_ONCE))
+    together = 2 * _ROWS_AT_ONCE // min(max(len(x), 1), _ROWS_AT_ONCE)
     by_network = []
     for first in range(0, networks, together):
         some = {name: tensor[first : first + together] for name, tensor in tensors.items()}
-        parts = [network.forward(some, part, None, workspace, "evaluation")[0] for part in x.split(_ROWS_AT_ONCE)]
+        parts = [network.forward(some, part, None)[0] for part in x.split(_ROWS_AT_ONCE)]
         by_network.append(torch.cat(parts, dim=2))
     return torch.cat(by_network)
 
@@ -55,13 +54,12 @@ class Validation:
         self.x, self.y = validation
         self.map_x, self.map_y = training
         self.width = width
-        self.workspace = Workspace()
 
     def terms(self, stack: Stack, x: Tensor, y: Tensor, first: int = 0, first_pit: int = 0) -> tuple[Tensor, Tensor]:
         """log f: (R - first, n) of rows x: (n, features), y: (n,), and PITs of the networks from `first_pit` on."""
         if first == len(stack):
             return torch.empty(0, len(y)), torch.empty(0, len(y))
-        outputs = outputs_in_parts(stack.network, stack.tensors(first, len(stack)), x, self.workspace)
+        outputs = outputs_in_parts(stack.network, stack.tensors(first, len(stack)), x)
         log_density, pit, _ = mixture_terms(from_raw_outputs(outputs)[0], y, first_pit - first)
         return log_density, pit
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from qrt.engine.calibration_map import KernelWidth
-from qrt.engine.objective import MapSource
 from qrt.errors import UserError
+
+if TYPE_CHECKING:  # variants are also planned and tabulated where torch is not wanted
+    from qrt.engine.calibration_map import KernelWidth
+    from qrt.engine.objective import MapSource
 
 BaseModel = Literal["mlp", "resnet"]
 Ablation = Literal["QRI", "QRG", "QRL"]

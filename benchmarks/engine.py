@@ -1,0 +1,306 @@
+"""Speed of the engine as ratios of times of one run: `make bench`.
+
+One thread. Ratios hold between machines where times do not; each time is the best of several repeats, the two sides
+of a ratio taken in turns, because other people's jobs run on the same machine. Prints a table and saves it with the
+machine's description as benchmarks/results/engine.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from qrt.atomic import write_json
+from qrt.data.split import SplitData
+from qrt.engine.calibration_map import kernel_scale
+from qrt.engine.evaluation import evaluate, post_hoc_maps
+from qrt.engine.predictive import predictive_from_outputs
+from qrt.engine.reflected_density import own_log_density, pairwise_log_density
+from qrt.engine.stack import Stack
+from qrt.engine.trainer import TrainingSettings, Variant, build_network, train_stack
+from qrt.engine.training_step import TrainingStep
+
+RESULTS = Path(__file__).parent / "results" / "engine.json"
+BASE, QRT = Variant(), Variant(alpha=1.0, bandwidth=0.1)
+BATCH, FEATURES, COMPONENTS, UNITS = 512, 8, 3, 128
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One line of the table. `bound` says on which side of the target the value should be."""
+
+    name: str
+    value: float
+    bound: str
+    target: float
+    detail: str
+
+    @property
+    def reached(self) -> bool:
+        return self.value <= self.target if self.bound == "at most" else self.value >= self.target
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--peak-memory", action="store_true", help=argparse.SUPPRESS)
+    if parser.parse_args().peak_memory:
+        train_large_stack()
+        print(peak_memory())
+        return
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    ratios = []
+    for measure in (
+        qrt_to_base,
+        pairwise_to_fast_map,
+        base_to_products,
+        alone_to_stack,
+        evaluation_to_training,
+        memory,
+    ):
+        ratio = measure()
+        ratios.append(ratio)
+        print(
+            f"{ratio.name:58} {ratio.value:8.3f}   {ratio.bound} {ratio.target:<5g} "
+            f"{'ok' if ratio.reached else 'MISSED':6}  {ratio.detail}",
+            flush=True,
+        )
+    content = {"machine": machine(), "ratios": [asdict(ratio) | {"reached": ratio.reached} for ratio in ratios]}
+    write_json(RESULTS, content)
+
+
+def machine() -> dict[str, str | int | float]:
+    """What the times were measured on."""
+    return {
+        "processor": processor(),
+        "cores": os.cpu_count() or 0,
+        "threads_used": torch.get_num_threads(),
+        "load_average": os.getloadavg()[0],
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def processor() -> str:
+    """The processor's name."""
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor()
+
+
+def best_seconds(*actions: Callable[[], object], repeats: int, calls: int = 1) -> list[float]:
+    """Least processor time of a call of each action, the actions taken in turns."""
+    best = [float("inf")] * len(actions)
+    for action in actions:
+        action()
+    for _ in range(repeats):
+        for number, action in enumerate(actions):
+            start = time.process_time()
+            for _ in range(calls):
+                action()
+            best[number] = min(best[number], (time.process_time() - start) / calls)
+    return best
+
+
+def generated(training_rows: int, features: int, *, validation: int, others: int = 16) -> SplitData:
+    """A heteroscedastic regression problem with parts of these sizes; calibration and test have `others` rows."""
+    sizes = {"train": training_rows, "calibration": others, "validation": validation, "test": others}
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(sum(sizes.values()), features)).astype(np.float32)
+    noise = np.exp(0.5 * x[:, 2]) * generator.normal(size=len(x))
+    y = np.sin(2 * x[:, 0]) + 0.5 * x[:, 1] * x[:, 0] + 0.5 * noise
+    y = (y - y[:training_rows].mean()) / y[:training_rows].std()
+    return SplitData(x, y.astype(np.float32), sizes, 0.0, 1.0)
+
+
+def epochs(number: int) -> TrainingSettings:
+    """Settings for a run of so many epochs without early stopping."""
+    return TrainingSettings(max_epochs=number, patience=10_000)
+
+
+def qrt_to_base() -> Ratio:
+    data, number = generated(16 * BATCH, FEATURES, validation=1260), 4
+
+    def training(variant: Variant, networks: int) -> Callable[[], object]:
+        return lambda: train_stack(data, [variant] * networks, epochs(number), 0)
+
+    base, qrt = best_seconds(training(BASE, 1), training(QRT, 1), repeats=25)
+    base_of_8, qrt_of_8 = best_seconds(training(BASE, 8), training(QRT, 8), repeats=6)
+    per_step = 1e3 / (16 * number)
+    return Ratio(
+        "QRT step / BASE step, with validation",
+        qrt / base,
+        "at most",
+        1.25,
+        f"{qrt * per_step:.2f} and {base * per_step:.2f} ms; batch 512, 8 features, K = 3, b = 0.1, 8192 rows, 1260 "
+        f"validated. Per network in stacks of 8: {qrt_of_8 / base_of_8:.3f}, {qrt_of_8 * per_step / 8:.2f} and "
+        f"{base_of_8 * per_step / 8:.2f} ms",
+    )
+
+
+def pairwise_to_fast_map() -> Ratio:
+    z = torch.rand(1, BATCH, generator=torch.Generator().manual_seed(0))
+    scale = kernel_scale(0.1, BATCH, "variance")
+    weight = torch.full_like(z, -1 / BATCH)
+
+    def pairwise() -> Tensor:
+        to_points, to_centres = pairwise_log_density(z, z, scale)[1](weight)
+        return to_points + to_centres
+
+    slow, fast = best_seconds(pairwise, lambda: own_log_density(z, scale)[1](weight), repeats=15, calls=20)
+    return Ratio(
+        "pairwise map / fast map, value and gradient",
+        slow / fast,
+        "at least",
+        8,
+        f"{slow * 1e3:.2f} and {fast * 1e3:.3f} ms; batch 512, b = 0.1",
+    )
+
+
+def bare_products() -> Callable[[], None]:
+    """The matrix products of one BASE step, forward and backward, into memory that is there already."""
+    layers = [(FEATURES, UNITS), (UNITS, UNITS), (UNITS, UNITS)]
+    inputs = [torch.randn(1, BATCH, width) for width, _ in layers]
+    weights = [torch.randn(1, *shape) for shape in layers]
+    flows = [torch.randn(1, BATCH, width) for _, width in layers]
+    last, head, to_outputs = (
+        torch.randn(1, BATCH, UNITS),
+        torch.randn(1, 3 * COMPONENTS, UNITS),
+        torch.randn(1, 3 * COMPONENTS, BATCH),
+    )
+    hidden = torch.empty(1, BATCH, UNITS)
+    gradients = [torch.empty_like(weight) for weight in weights]
+    outputs, head_gradient = torch.empty_like(to_outputs), torch.empty_like(head)
+
+    def products() -> None:
+        for x, weight in zip(inputs, weights, strict=True):
+            torch.bmm(x, weight, out=hidden)
+        torch.bmm(head, last.transpose(1, 2), out=outputs)
+        torch.bmm(to_outputs, last, out=head_gradient)
+        torch.bmm(to_outputs.transpose(1, 2), head, out=hidden)
+        for x, flow, gradient in zip(inputs, flows, gradients, strict=True):
+            torch.bmm(x.transpose(1, 2), flow, out=gradient)
+        for flow, weight in zip(flows[1:], weights[1:], strict=True):
+            torch.bmm(flow, weight.transpose(1, 2), out=hidden)
+
+    return products
+
+
+def base_to_products() -> Ratio:
+    data = generated(BATCH, FEATURES, validation=16)
+    x, y = (torch.from_numpy(array) for array in data.part("train"))
+    settings = TrainingSettings()
+    stack = Stack(build_network(BASE, FEATURES, settings), [BASE], settings, 0, batch_rows=BATCH, map_rows=BATCH)
+    step, rows = TrainingStep(stack, x, y, settings, 0), torch.randperm(BATCH)
+    whole, bare = best_seconds(lambda: step(rows), bare_products(), repeats=25, calls=20)
+    return Ratio(
+        "BASE step / its bare matrix products",
+        whole / bare,
+        "at most",
+        2.5,
+        f"{whole * 1e3:.2f} and {bare * 1e3:.2f} ms; batch 512, 8 features, K = 3",
+    )
+
+
+def sixteen_variants() -> list[Variant]:
+    """The networks of one small dataset: BASE, QRT and QREG over the paper's grids."""
+    bandwidths, alphas = (0.01, 0.05, 0.1, 0.2), (1.0, -0.05, -1.0)
+    tuned = [Variant(alpha=alpha, bandwidth=b) for alpha in alphas for b in bandwidths]
+    return [BASE, *tuned, *(Variant(alpha=alpha, bandwidth=0.1) for alpha in (-0.01, -0.2, -5.0))]
+
+
+def alone_to_stack() -> Ratio:
+    data, variants = generated(135, FEATURES, validation=20), sixteen_variants()
+
+    def alone() -> None:
+        for variant in variants:
+            train_stack(data, [variant], epochs(20), 0)
+
+    separate, together = best_seconds(alone, lambda: train_stack(data, variants, epochs(20), 0), repeats=7)
+    per_step = 1e3 / (16 * 20)
+    return Ratio(
+        "16 networks alone / as a stack, 135 rows",
+        separate / together,
+        "at least",
+        1.6,
+        f"{separate * per_step:.2f} and {together * per_step:.2f} ms per network and step, with validation",
+    )
+
+
+def evaluation_to_training() -> Ratio:
+    data = generated(16 * BATCH, FEATURES, validation=1200, others=1200)
+    start = time.process_time()
+    (network,) = train_stack(data, [QRT], TrainingSettings(), 0)
+    training = time.process_time() - start
+
+    def evaluation() -> None:
+        x, y = data.part("calibration")
+        model = predictive_from_outputs(network.outputs(x))
+        maps = post_hoc_maps(model, torch.from_numpy(y).double(), "REFL", 0.1, "variance")
+        x, y = data.part("test")
+        evaluate(predictive_from_outputs(network.outputs(x), maps=maps), torch.from_numpy(y).double())
+
+    (seconds,) = best_seconds(evaluation, repeats=5)
+    return Ratio(
+        "evaluation of a QRTC model / its training",
+        seconds / training,
+        "at most",
+        0.05,
+        f"{seconds * 1e3:.0f} ms and {training:.2f} s; 1200 test and calibration rows, 8192 x 8 rows, "
+        f"{network.epochs} epochs",
+    )
+
+
+def twenty_four_variants() -> Sequence[Variant]:
+    """A stack with every kind of map."""
+    ablations = [Variant(alpha=1.0, bandwidth=0.1, ablation=name) for name in ("QRI", "QRG", "QRL")]
+    sampled = [Variant(alpha=1.0, bandwidth=0.1, map_size=size) for size in (8, 32, 128, 512, 2048)]
+    return [*sixteen_variants(), *ablations, *sampled]
+
+
+def train_large_stack() -> None:
+    torch.set_num_threads(1)
+    train_stack(generated(53_164, 90, validation=9_000), twenty_four_variants(), epochs(2), 0)
+
+
+def peak_memory() -> int:
+    """Most memory this process ever held, in bytes."""
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024
+    raise SystemExit("peak memory is measured on Linux only")
+
+
+def memory() -> Ratio:
+    child = subprocess.run([sys.executable, __file__, "--peak-memory"], check=True, capture_output=True, text=True)
+    gigabytes = int(child.stdout) / 1e9
+    return Ratio(
+        "peak memory of 24 networks on 53,164 x 90 rows, GB",
+        gigabytes,
+        "at most",
+        1.5,
+        "two epochs and a validation in a process of their own, torch included",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""The result tables: their columns, with types and meaning, and how they are written and read.
+
+docs/results.md, the data dictionary, is written from here by `make docs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from qrt.atomic import whole_file
+from qrt.errors import UserError
+
+# The keys of `qrt.engine.evaluation.METRICS` (a test compares), with what they mean; "the" model is F'.
+METRICS: dict[str, str] = {
+    "nll": "negative log-likelihood, mean over rows",
+    "pce_levels": "probabilistic calibration error over 100 levels j/101 (paper)",
+    "pce_sorted": "probabilistic calibration error from the sorted PITs (released code)",
+    "crps_wis": "CRPS as published: weighted interval score over 19 levels with extended tails",
+    "crps": "accurate CRPS",
+    "sd": "mean standard deviation, one estimator for all methods",
+    "sd_released": "mean standard deviation as released: from 19 quantiles for post-hoc methods",
+    "coverage_90": "share of targets inside the central 90 % interval",
+    "length_90": "mean length of the central 90 % interval",
+    "rmse": "root mean squared error of the mean",
+    "mae": "mean absolute error of the median",
+}
+
+Column = tuple[pa.DataType, str]
+TEXT, NUMBER, COUNT = pa.string(), pa.float64(), pa.int64()
+
+_PLACE: dict[str, Column] = {
+    "dataset": (TEXT, "name of the dataset"),
+    "split": (COUNT, "number of the split"),
+}
+_NETWORK: dict[str, Column] = {
+    "family": (TEXT, "family of networks that one job trained as a stack"),
+    "variant": (TEXT, "id of the trained network within dataset and split"),
+    "base_model": (TEXT, "mlp or resnet"),
+    "components": (COUNT, "Gaussian components of the mixture"),
+    "trained_on": (TEXT, "rows of the training: train or train+calibration"),
+    "alpha": (NUMBER, "weight of the entropy term in training; 0: plain NLL"),
+    "bandwidth": (NUMBER, "bandwidth b of the map in training; missing where alpha is 0"),
+    "map_size": (COUNT, "rows M of the map in training (Algorithm 2); missing: the batch"),
+    "ablation": (TEXT, "QRI, QRG or QRL; missing: none"),
+    "kernel_width": (
+        TEXT,
+        "meaning of b (spec, section 8, row 2): variance or scale; missing where nothing depends on it",
+    ),
+    "resnet_form": (TEXT, "form of the ResNet (row 8): paper or released; missing for an MLP"),
+}
+_POSTHOC: dict[str, Column] = {
+    "posthoc_map": (TEXT, "post-hoc map on the calibration rows: none, REFL, KDE or TRUNC"),
+    "posthoc_on": (TEXT, "what the post-hoc map stands on (row 1): base, or training_map"),
+    "posthoc_bandwidth": (NUMBER, "bandwidth of the post-hoc map (row 11); missing without one"),
+}
+_OUTCOME: dict[str, Column] = {
+    "status": (TEXT, "ok; diverged; unavailable or invalid (the dataset)"),
+    "reason": (TEXT, "why, where the status is not ok"),
+    "epochs": (COUNT, "epochs trained"),
+    "selected_epoch": (COUNT, "epochs after which the parameters were best on validation rows"),
+    "train_seconds": (NUMBER, "the network's share of the training time of its stack, on one thread"),
+}
+_METRICS: dict[str, Column] = {
+    f"{part}_{name}": (NUMBER, f"{meaning}; {rows} rows, original scale")
+    for part, rows in (("val", "validation"), ("test", "test"))
+    for name, meaning in METRICS.items()
+}
+_FINGERPRINT: dict[str, Column] = {
+    "package_version": (TEXT, "version of this package"),
+    "torch_version": (TEXT, "version of PyTorch"),
+    "threads": (COUNT, "threads used"),
+    "cpu": (TEXT, "processor"),
+}
+
+RUNS = _PLACE | _NETWORK | _POSTHOC | _OUTCOME | _METRICS | _FINGERPRINT
+METHODS = (
+    {"experiment": (TEXT, "experiment of the paper"), "method": (TEXT, "method by its name in the paper")}
+    | _PLACE
+    | {
+        "chosen_bandwidth": (NUMBER, "b chosen by mean validation NLL over splits; missing where there is none"),
+        "chosen_lambda": (NUMBER, "lambda chosen by validation PCE under the CRPS limit; missing where there is none"),
+    }
+    | {name: column for name, column in RUNS.items() if name not in (*_PLACE, *_FINGERPRINT)}
+)
+CURVES = (
+    _PLACE
+    | _NETWORK
+    | {
+        "epoch": (COUNT, "epochs trained so far; the published curves count from 0 and show epoch - 1"),
+        "part": (TEXT, "rows: train or validation"),
+        "nll_recalibrated": (NUMBER, "NLL of F' (of F for alpha 0), standardised targets"),
+        "nll_base": (NUMBER, "NLL of F"),
+        "alpha_entropy_pit": (NUMBER, "alpha * H(Z)"),
+        "pce": (NUMBER, "PCE of F' over 100 levels"),
+        "selected_epoch": (COUNT, "epochs after which the network's parameters were best"),
+    }
+)
+PREDICTIONS = (
+    _PLACE
+    | _NETWORK
+    | _POSTHOC
+    | {
+        "row": (COUNT, "number of the test row, counted from 0 within the test part"),
+        "target": (NUMBER, "its realised target"),
+        "nll": (NUMBER, "negative log-likelihood of the realised target"),
+        "y": (NUMBER, "point of the grid, original scale"),
+        "density": (NUMBER, "predictive density at that point"),
+    }
+)
+TIMES = _PLACE | {
+    "method": (TEXT, "BASE, QREGC or QRTC, as tuned"),
+    "variant": (TEXT, "id of the network"),
+    "status": (TEXT, "ok or diverged; unavailable or invalid (the dataset)"),
+    "reason": (TEXT, "why, where the status is not ok"),
+    "train_seconds": (NUMBER, "training time of the network alone, one thread"),
+    "epochs": (COUNT, "epochs trained"),
+    "selected_epoch": (COUNT, "epochs of the selected parameters"),
+}
+TABLES: dict[str, tuple[str, Mapping[str, Column]]] = {
+    "runs": ("One row per trained network and post-hoc map.", RUNS),
+    "methods": ("One row per experiment, named method, dataset and split, after tuning.", METHODS),
+    "curves": ("One row per network, validation and part of the data: the per-epoch study.", CURVES),
+    "predictions": ("Predictive densities of example test rows on a grid.", PREDICTIONS),
+    "times": ("Training times of the tuned methods, each network trained alone.", TIMES),
+}
+
+
+def as_table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Column]) -> pa.Table:
+    """Rows as an Arrow table with exactly these columns; what a row lacks is missing."""
+    schema = pa.schema([(name, kind) for name, (kind, _) in columns.items()])
+    unknown = {name for row in rows for name in row} - set(columns)
+    if unknown:
+        raise KeyError(f"undocumented columns: {sorted(unknown)}")
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Column]) -> None:
+    """Write rows as Parquet, whole or not at all."""
+    with whole_file(path) as partial:
+        pq.write_table(as_table(rows, columns), partial)
+
+
+def concatenate(sources: Iterable[Path], target: Path, columns: Mapping[str, Column]) -> int:
+    """One Parquet file with the rows of all sources in their order; returns how many there are."""
+    schema = pa.schema([(name, kind) for name, (kind, _) in columns.items()])
+    rows = 0
+    with whole_file(target) as partial, pq.ParquetWriter(partial, schema) as writer:
+        for source in sources:
+            table = _read(source)
+            if table.schema.names != schema.names:
+                raise UserError(f"{source}: its columns are not those of this version; delete it and run again")
+            writer.write_table(table.cast(schema))
+            rows += len(table)
+    return rows
+
+
+def read_frame(path: Path) -> pd.DataFrame:
+    """A result table as a data frame."""
+    return _read(path).to_pandas()
+
+
+def _read(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UserError(f"{path}: not a readable result file ({error}); delete it and run again") from error
+
+
+def documentation() -> str:
+    """The data dictionary as Markdown."""
+    lines = [
+        "# Results",
+        "",
+        "Written from `qrt.result_tables` by `make docs`; edit that module, not this page. All tables are Parquet.",
+    ]
+    for name, (meaning, columns) in TABLES.items():
+        lines += ["", f"## `{name}.parquet`", "", meaning, "", "| column | type | meaning |", "|---|---|---|"]
+        lines += [f"| `{column}` | {kind} | {text} |" for column, (kind, text) in columns.items()]
+    return "\n".join([*lines, ""])

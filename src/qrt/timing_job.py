@@ -1,0 +1,65 @@
+"""Timing: the tuned networks of the main comparison, each trained alone on one thread (Table 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from qrt.engine.variant import TrainingSettings, Variant
+
+TIMED_METHODS = ("BASE", "QREGC", "QRTC")
+
+
+def time_methods(
+    dataset: str,
+    folder: Path,
+    split: int,
+    methods: pd.DataFrame,
+    training: dict[str, int],
+    *,
+    log: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """Rows of the table `times` for one dataset and split; `methods` are the tuned ones of the main comparison."""
+    here = methods[(methods["dataset"] == dataset) & (methods["split"] == split)]
+    rows = []
+    for row in here[here["method"].isin(TIMED_METHODS)].to_dict("records"):
+        timed = {"dataset": dataset, "split": split, "method": row["method"], "variant": row["variant"]}
+        if row["status"] in ("unavailable", "invalid"):
+            rows.append(timed | {"status": row["status"], "reason": row["reason"]})
+        else:
+            rows.append(timed | _train_alone(row, folder, split, training, log))
+    return rows
+
+
+def _train_alone(
+    row: dict[str, Any], folder: Path, split: int, training: dict[str, int], log: Callable[[str], None]
+) -> dict[str, Any]:
+    import torch
+
+    from qrt.data.prepared_store import load_split
+    from qrt.engine.trainer import train_stack
+
+    torch.set_num_threads(1)
+    network = Variant(
+        base_model=row["base_model"],
+        components=int(row["components"]),
+        alpha=float(row["alpha"]),
+        bandwidth=None if pd.isna(row["bandwidth"]) else float(row["bandwidth"]),
+        trained_on=row["trained_on"],
+    )
+    settings = TrainingSettings(
+        max_epochs=training["max_epochs"],
+        patience=training["patience"],
+        kernel_width="variance" if pd.isna(row["kernel_width"]) else row["kernel_width"],
+    )
+    (trained,) = train_stack(load_split(folder, split), [network], settings, split, log)
+    return {
+        "status": trained.status,
+        "reason": trained.reason,
+        "train_seconds": trained.train_seconds,
+        "epochs": trained.epochs,
+        "selected_epoch": trained.selected_epoch,
+    }

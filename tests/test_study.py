@@ -1,0 +1,206 @@
+"""The study as a workflow: what a change runs again, what survives a kill, what a failure leaves."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from conftest import PROJECT
+from qrt.config import load_config, read_schema
+
+pytestmark = pytest.mark.workflow
+
+TINY: dict[str, Any] = {
+    "datasets": ["linear", "skewed"],
+    "sources": ["mirror"],
+    "splits": [0],
+    "base_models": ["MLP-3"],
+    "methods": ["BASE", "QRC", "QRTC"],
+    "switches": {"bandwidth_grid": [0.1], "lambda_grid": [0, 0.05]},
+    "grids": {"bandwidth_study": [0.1], "alpha_study": [0, 1], "map_sizes": [8]},
+    "training": {"max_epochs": 4, "patience": 2},
+}
+SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
+RESULTS = load_config(TINY, SCHEMA, PROJECT).results
+VOLATILE = ["train_seconds", "package_version", "torch_version", "threads", "cpu"]
+
+
+class Project:
+    """A copy of the project that a test may change, and the studies it runs in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("Snakefile", "config.yaml", "environment.yml", "README.md"):
+            shutil.copy(PROJECT / name, folder)
+        for name in ("src", "workflow"):
+            shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        (folder / "profiles").symlink_to("workflow/profiles")
+
+    def command(self, *arguments: str, **config: Any) -> tuple[list[str], dict[str, str]]:
+        (self.folder / "study.yaml").write_text(yaml.safe_dump(TINY | config))
+        command = [sys.executable, "-m", "snakemake", *arguments, "--cores", "2", "--configfile", "study.yaml"]
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return command, os.environ | {"PYTHONPATH": str(self.folder / "src"), "PATH": path}
+
+    def run(self, *arguments: str, **config: Any) -> subprocess.CompletedProcess[str]:
+        command, environment = self.command(*arguments, **config)
+        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
+
+    def planned(self, *arguments: str, **config: Any) -> dict[str, int]:
+        """Number of jobs by rule that a call would run now."""
+        run = self.run(*arguments, "--dry-run", "--quiet", "rules", "reason", **config)
+        assert run.returncode == 0, run.stderr
+        lines = [line.split() for line in (run.stdout + run.stderr).splitlines()]
+        counts = {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdigit()}
+        counts.pop("total", None)
+        return counts
+
+    def change(self, file: str, old: str, new: str) -> None:
+        text = (self.folder / file).read_text()
+        assert old in text
+        (self.folder / file).write_text(text.replace(old, new, 1))
+
+    def table(self, name: str) -> pd.DataFrame:
+        return pd.read_parquet(self.folder / RESULTS / f"{name}.parquet")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A finished tiny study; tests that change something work on a copy."""
+    project = Project(tmp_path_factory.mktemp("finished"))
+    run = project.run()
+    assert run.returncode == 0, run.stderr
+    return project
+
+
+@pytest.fixture
+def copy(finished: Project, tmp_path: Path) -> Project:
+    folder = tmp_path / "copy"
+    shutil.copytree(finished.folder, folder, symlinks=True, dirs_exist_ok=False)
+    project = Project.__new__(Project)
+    project.folder = folder
+    return project
+
+
+def test_study_has_every_table_and_a_second_call_does_nothing(finished: Project) -> None:
+    runs, methods = finished.table("runs"), finished.table("methods")
+    assert (runs["status"] == "ok").all()
+    assert set(methods["experiment"]) == {"main", "bandwidth", "alpha"}
+    main = methods[methods["experiment"] == "main"]
+    assert set(main["method"]) == {"BASE", "QRC", "QRTC"}
+    assert len(main) == 3 * 2
+    assert main["test_nll"].notna().all()
+    assert set(finished.table("curves")["part"]) == {"train", "validation"}
+    assert set(finished.table("times")["method"]) == {"BASE", "QRTC"}
+    assert set(finished.table("predictions")["dataset"]) == {"skewed"}
+    assert finished.planned() == {}
+
+
+def test_words_and_tables_never_retrain(copy: Project) -> None:
+    copy.change("README.md", "# QRT", "<!-- a comment -->\n# QRT")
+    copy.change("src/qrt/engine/trainer.py", '"""Training of stacks', '"""The training of stacks')
+    assert copy.planned() == {}
+    copy.change("src/qrt/tables/dataset_table.py", '"Training rows"', '"Rows for training"')
+    assert copy.planned() == {"all": 1, "table3_datasets": 1}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("src/qrt/engine/trainer.py", "_SECONDS_BETWEEN_LINES = 5.0", "_SECONDS_BETWEEN_LINES = 6.0"),
+        ("src/qrt/engine/calibration_map.py", "import math", "import math\n\nUNUSED = 1\n"),
+        ("src/qrt/data/prepare.py", "MIN_ROWS = 100", "MIN_ROWS = 101"),
+    ],
+)
+def test_change_of_trainer_maps_or_preparation_always_retrains(copy: Project, file: str, old: str, new: str) -> None:
+    copy.change(file, old, new)
+    planned = copy.planned()
+    assert planned["train"] == 2 * 2
+    assert ("prepare" in planned) == ("prepare" in file)
+
+
+def test_more_of_a_study_trains_only_what_is_new_and_less_trains_nothing(copy: Project) -> None:
+    methods = TINY["methods"]
+    assert copy.planned(methods=[*methods, "QREGC"])["train"] == 2
+    assert copy.planned(datasets=[*TINY["datasets"], "bimodal"])["train"] == 2
+    for fewer in ({"methods": methods[:2]}, {"datasets": ["linear"]}, {"splits": [0]}):
+        assert "train" not in copy.planned(**fewer)
+
+
+def test_other_protocol_has_its_own_results_and_shares_what_it_can(copy: Project) -> None:
+    switches = TINY["switches"] | {"kernel_width": "scale"}
+    assert copy.planned(switches=switches)["train"] == 2, "plain networks are there already"
+    assert copy.planned(switches=TINY["switches"] | {"pce": "sorted"}).get("train", 0) == 0
+
+
+def test_one_experiment_trains_only_what_it_needs(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    assert project.planned(f"{RESULTS}/methods/base_train.parquet", methods=["BASE-TRAIN", "QRTC"])["train"] == 2
+
+
+def comparable(project: Project) -> dict[str, pd.DataFrame]:
+    tables = {name: project.table(name) for name in ("runs", "methods", "curves", "predictions")}
+    return {name: table.drop(columns=VOLATILE, errors="ignore") for name, table in tables.items()}
+
+
+def test_results_survive_kills_at_random_moments(finished: Project, tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    moments = random.Random(4)
+    for number in range(10):
+        command, environment = project.command()
+        process = subprocess.Popen(
+            command,
+            cwd=project.folder,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(moments.uniform(3, 9))
+        if number % 2:
+            # A training job alone, as the kernel does when memory runs out; then everything else.
+            subprocess.run(["pkill", "-KILL", "-f", f"qrt train .*{tmp_path.name}"], check=False)
+            time.sleep(0.3)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        assert project.run("--unlock").returncode == 0
+    last = project.run()
+    assert last.returncode == 0, last.stderr
+    expected, got = comparable(finished), comparable(project)
+    for name, table in expected.items():
+        pd.testing.assert_frame_equal(got[name], table, check_exact=True)
+    assert not list((project.folder / "results").rglob("*.partial"))
+
+
+def test_failures_are_rows_with_reasons_and_the_rest_finishes(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    (tmp_path / "short.csv").write_text("a,y\n" + "".join(f"{i},{i * i}\n" for i in range(50)))
+    config = {
+        "datasets": ["linear", "Power", "Yacht"],  # two without a source
+        "own_datasets": {"short": {"path": "short.csv", "target": "y"}},
+        "grids": TINY["grids"] | {"alpha_study": [0, 1, -1e38]},
+    }
+    run = project.run(**config)
+    assert run.returncode == 0, run.stderr
+    methods = project.table("methods")
+    alpha = methods[methods["experiment"] == "alpha"].set_index(["dataset", "method"])["status"]
+    assert alpha["linear"].to_dict() == {"alpha=0": "ok", "alpha=1": "ok", "alpha=-1e+38": "diverged"}
+    assert set(alpha["Power"]) == set(alpha["Yacht"]) == {"unavailable"}
+    assert set(alpha["short"]) == {"invalid"}
+    failed = methods[methods["status"] != "ok"]
+    assert (failed["reason"].str.len() > 0).all()
+    assert failed["test_nll"].isna().all()
+    assert "3 dataset(s) left out" in run.stdout
+    assert "short: invalid: short: 50 rows are left" in run.stdout

@@ -1,0 +1,54 @@
+# Training: one job per dataset, split and family of networks; what it writes does not depend on the protocol.
+
+
+rule train:
+    """One family of networks on one dataset and split: trained as a stack, evaluated in every reading."""
+    input:
+        multiext("data/prepared/{dataset}/", "x.npy", "y.npy", "record.json"),
+    output:
+        runs="results/networks/{dataset}/split{split}/{family}.runs.parquet",
+        curves="results/networks/{dataset}/split{split}/{family}.curves.parquet",
+        predictions="results/networks/{dataset}/split{split}/{family}.predictions.parquet",
+    log:
+        "logs/train/{dataset}/split{split}/{family}.log",
+    priority: 1
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=train_memory,
+        runtime=train_minutes,
+    params:
+        code=code_version("qrt.training_job"),
+        folder=subpath(input[0], parent=True),
+        family=lambda wildcards: PLAN.families[wildcards.family].to_json(),
+        training=json.dumps(STUDY.training),
+        examples=example_option,
+    shell:
+        "python -m qrt train {wildcards.dataset} {wildcards.split} --data {params.folder}"
+        " --family {params.family:q} --training {params.training:q} {params.examples}"
+        " --runs {output.runs} --curves {output.curves} --predictions {output.predictions} > {log} 2>&1"
+
+
+rule time:
+    """The tuned networks of the main comparison on one dataset and split, each trained alone."""
+    input:
+        multiext("data/prepared/{dataset}/", "x.npy", "y.npy", "record.json"),
+        methods=f"{STUDY.results}/methods/main.parquet",
+    output:
+        f"{STUDY.results}/times/{{dataset}}/split{{split}}.parquet",
+    log:
+        f"logs/{STUDY.results}/times/{{dataset}}/split{{split}}.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=120,
+    params:
+        code=code_version("qrt.timing_job"),
+        folder=subpath(input[0], parent=True),
+        training=json.dumps(STUDY.training),
+    shell:
+        "python -m qrt time {wildcards.dataset} {wildcards.split} --data {params.folder} --methods {input.methods}"
+        " --training {params.training:q} --out {output} > {log} 2>&1"
