@@ -190,13 +190,13 @@ def test_failures_are_rows_with_reasons_and_the_rest_finishes(tmp_path: Path) ->
     config = {
         "datasets": ["linear", "Power", "Yacht"],  # two without a source
         "own_datasets": {"short": {"path": "short.csv", "target": "y"}},
-        "grids": TINY["grids"] | {"alpha_study": [0, 1, -1e38]},
+        "grids": TINY["grids"] | {"alpha_study": [0, 1, -1e39]},
     }
     run = project.run(**config)
     assert run.returncode == 0, run.stderr
     methods = project.table("methods")
     alpha = methods[methods["experiment"] == "alpha"].set_index(["dataset", "method"])["status"]
-    assert alpha["linear"].to_dict() == {"alpha=0": "ok", "alpha=1": "ok", "alpha=-1e+38": "diverged"}
+    assert alpha["linear"].to_dict() == {"alpha=0": "ok", "alpha=1": "ok", "alpha=-1e+39": "diverged"}
     assert set(alpha["Power"]) == set(alpha["Yacht"]) == {"unavailable"}
     assert set(alpha["short"]) == {"invalid"}
     failed = methods[methods["status"] != "ok"]

@@ -20,7 +20,7 @@ import qrt
 from qrt.data.prepared_store import load_split
 from qrt.data.split import SplitData
 from qrt.engine.calibration_map import CalibrationMap, KernelWidth, fit_map
-from qrt.engine.evaluation import DIVERGED_NLL, evaluate, post_hoc_maps
+from qrt.engine.evaluation import diverged, evaluate, post_hoc_maps
 from qrt.engine.predictive import PredictiveDistribution, predictive_from_outputs
 from qrt.engine.trainer import TrainedNetwork, TrainingSettings, map_rows, train_stack
 from qrt.engine.variant import Variant
@@ -154,10 +154,9 @@ def _metrics(predictive: _Predictive) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for prefix, part in (("val", "validation"), ("test", "test")):
         values |= {f"{prefix}_{name}": value for name, value in evaluate(*predictive(part)).items()}
-    problems = [f"{name} is {value:g}" for name, value in values.items() if not np.isfinite(value)]
-    # Only what the figures of a run use may condemn it: the outer quantiles of a KDE map may rightly be infinite.
-    if not np.isfinite(values["test_nll"]) or values["test_nll"] >= DIVERGED_NLL:
+    if diverged(values["test_nll"]):
         return values | {"status": "diverged", "reason": f"test NLL is {values['test_nll']:g}"}
+    problems = [f"{name} is {value:g}" for name, value in values.items() if not np.isfinite(value)]
     return values | {"status": "ok", "reason": "; ".join(problems)}
 
 
