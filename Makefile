@@ -36,7 +36,7 @@ $(READY): requirements.lock pyproject.toml
 demo: environment ## the whole workflow on embedded datasets, into demo/
 	@snakemake --profile workflow/profiles/smoke
 	@cat demo/paper_figures/table3_datasets.md
-	@echo "The demo's results are in demo/paper_figures."
+	@echo "The demo's tables are in demo/paper_figures, its results (docs/results.md) in" demo/results_*
 
 test: lint ## lint and tests
 	@pytest

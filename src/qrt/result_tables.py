@@ -121,6 +121,8 @@ TIMES = _PLACE | {
     "train_seconds": (NUMBER, "training time of the network alone, one thread"),
     "epochs": (COUNT, "epochs trained"),
     "selected_epoch": (COUNT, "epochs of the selected parameters"),
+    "seconds_per_trained_epoch": (NUMBER, "time per epoch of the paper (spec, section 8, row 10)"),
+    "seconds_per_selected_epoch": (NUMBER, "time per epoch of the released code; missing if no epoch was selected"),
 }
 TABLES: dict[str, tuple[str, Mapping[str, Column]]] = {
     "runs": ("One row per trained network and post-hoc map.", RUNS),

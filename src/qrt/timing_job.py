@@ -62,4 +62,8 @@ def _train_alone(
         "train_seconds": trained.train_seconds,
         "epochs": trained.epochs,
         "selected_epoch": trained.selected_epoch,
+        "seconds_per_trained_epoch": trained.train_seconds / trained.epochs,
+        "seconds_per_selected_epoch": trained.train_seconds / trained.selected_epoch
+        if trained.selected_epoch
+        else None,
     }

@@ -1,5 +1,6 @@
 # What the rules share: the checked configuration and the names derived from it.
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from snakemake.exceptions import WorkflowError
 
 from qrt.code_version import code_version
 from qrt.config import load_config, read_schema
-from qrt.cost import training_memory, training_minutes
+from qrt.cost import table_shape, training_memory, training_minutes
 from qrt.data.embedded import EMBEDDED
 from qrt.data.fetch import next_attempt
 from qrt.data.raw_store import RAW_FORMAT
@@ -29,6 +30,12 @@ except UserError as error:
     raise WorkflowError(str(error))
 
 PLAN = plan_study(STUDY)
+LARGE_DATASETS = (
+    "|".join(
+        re.escape(name) for name in STUDY.datasets if table_shape(name)[0] >= 20_000
+    )
+    or "(?!)"
+)
 
 # What every job finds in its environment. Where data comes from is no parameter of a rule: the same data from
 # another source is no reason to run anything again. (The path of the package is for `--sdm conda`.)

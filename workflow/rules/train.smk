@@ -30,6 +30,16 @@ rule train:
         " --runs {output.runs} --curves {output.curves} --predictions {output.predictions} > {log} 2>&1"
 
 
+# Longest jobs first, so that none of them is left alone at the end.
+use rule train as train_large with:
+    wildcard_constraints:
+        dataset=LARGE_DATASETS,
+    priority: 10
+
+
+ruleorder: train_large > train
+
+
 rule time:
     """The tuned networks of the main comparison on one dataset and split, each trained alone."""
     input:
