@@ -33,6 +33,7 @@ from qrt.engine.reflected_density import own_log_density, pairwise_log_density
 from qrt.engine.stack import Stack
 from qrt.engine.trainer import TrainingSettings, Variant, build_network, train_stack
 from qrt.engine.training_step import TrainingStep
+from qrt.machine import processor
 
 RESULTS = Path(__file__).parent / "results" / "engine.json"
 BASE, QRT = Variant(), Variant(alpha=1.0, bandwidth=0.1)
@@ -95,16 +96,6 @@ def machine() -> dict[str, str | int | float]:
         "torch": torch.__version__,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def processor() -> str:
-    """The processor's name."""
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor()
 
 
 def best_seconds(*actions: Callable[[], object], repeats: int, calls: int = 1) -> list[float]:

@@ -21,6 +21,7 @@ import yaml
 from qrt.atomic import write_json
 from qrt.config import load_config, read_schema
 from qrt.experiments import plan_study
+from qrt.machine import processor
 
 PROJECT = Path(__file__).resolve().parent.parent
 RESULTS = PROJECT / "benchmarks/results/workflow.json"
@@ -114,7 +115,12 @@ def main() -> None:
         costs.append(measured("second call of the full study, all done", *place))
         smoke = ["--profile", "workflow/profiles/smoke", "--directory", str(folder / "smoke")]
         costs.append(measured("smoke study", *smoke))
-    machine = {"system": platform.platform(), "cores": os.cpu_count(), "python": platform.python_version()}
+    machine = {
+        "processor": processor(),
+        "system": platform.platform(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+    }
     write_json(RESULTS, {"machine": machine, "costs": [asdict(cost) for cost in costs]})
     print(f"{'call':42} {'seconds':>8} {'peak MB':>8} {'own CPU s':>10} {'all CPU s':>10} {'share':>7}")
     for cost in costs:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from conftest import PROJECT
@@ -13,7 +14,7 @@ from qrt.cost import training_memory, training_minutes
 from qrt.engine.evaluation import METRICS as EVALUATED
 from qrt.errors import UserError
 from qrt.experiments import Experiment, Plan, plan_study
-from qrt.family import Family, failed_runs
+from qrt.family import Family, failed_runs, network_columns
 from qrt.result_tables import METRICS, RUNS, as_table, concatenate, documentation, read_frame, write_rows
 
 
@@ -74,6 +75,13 @@ def test_families_and_experiments_survive_the_command_line() -> None:
     texts = [one.to_json() for one in study.families.values()] + [one.to_json() for one in study.experiments.values()]
     longest = max(map(len, texts))
     assert longest < 50_000, "a shell takes no argument beyond 128 kB"
+
+
+def test_rows_name_only_the_settings_that_their_network_depends_on() -> None:
+    (everything,) = plan(jobs="coarse").families.values()
+    rows = pd.DataFrame([network_columns(everything, network) for network in everything.networks])
+    assert (rows["resnet_form"].notna() == (rows["base_model"] == "resnet")).all()
+    assert (rows["kernel_width"].notna() == (rows["alpha"] != 0)).all()
 
 
 def test_cost_grows_with_the_data_and_with_each_attempt() -> None:

@@ -14,7 +14,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-# Changes to these cannot change a result: how errors are worded, how files get whole, how bytes are fetched.
+# Changes to these cannot change a result: how errors are worded, how files get whole, how bytes are fetched, what the
+# machine is called.
 _INFRASTRUCTURE = {
     "qrt.errors",
     "qrt.atomic",

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from qrt.config import StudyConfig
-from qrt.engine.variant import ResNetForm, Variant
-from qrt.family import Family, PostHoc
+from qrt.engine.variant import Variant
+from qrt.family import RESNET_FORMS, Family, PostHoc
 from qrt.protocol import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -231,13 +231,12 @@ def _family(name: str, networks: list[Variant], study: StudyConfig, experiments:
         for network in method.networks:
             if network in maps:
                 maps[network][method.posthoc] = None
-    forms: dict[str, ResNetForm] = {"batchnorm_relu": "paper", "layernorm_reglu": "released"}
     widths: dict[str, KernelWidth] = {"variance": "variance", "scale": "scale"}
     return Family(
         name=name,
         networks=tuple(networks),
         posthoc=tuple(tuple(maps[network]) for network in networks),
         kernel_width=widths[study.protocol.kernel_width] if any(network.alpha for network in networks) else None,
-        resnet_form=forms[study.protocol.resnet] if any(n.base_model == "resnet" for n in networks) else None,
+        resnet_form=RESNET_FORMS[study.protocol.resnet] if any(n.base_model == "resnet" for n in networks) else None,
         curves=name.startswith(("all.", f"{MAIN_MODEL.lower()}.plain", f"{MAIN_MODEL.lower()}.qrt")),
     )

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 PostHoc = Literal["none", "REFL", "KDE", "TRUNC"]
 
+FIXED_BANDWIDTH = 0.1  # of the post-hoc map where it is not tuned (spec, section 8, row 11)
+RESNET_FORMS: dict[str, ResNetForm] = {"batchnorm_relu": "paper", "layernorm_reglu": "released"}  # row 8
+
 
 @dataclass(frozen=True)
 class Family:
@@ -48,7 +51,7 @@ def network_columns(family: Family, network: Variant) -> dict[str, Any]:
         "family": family.name,
         "variant": network.id,
         "kernel_width": family.kernel_width if network.alpha else None,
-        "resnet_form": family.resnet_form,
+        "resnet_form": family.resnet_form if network.base_model == "resnet" else None,
     } | asdict(network)
 
 

@@ -6,7 +6,6 @@ turning such a switch never trains anything again.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -24,9 +23,9 @@ from qrt.engine.evaluation import diverged, evaluate, post_hoc_maps
 from qrt.engine.predictive import PredictiveDistribution, predictive_from_outputs
 from qrt.engine.trainer import TrainedNetwork, TrainingSettings, map_rows, train_stack
 from qrt.engine.variant import Variant
-from qrt.family import Family, network_columns
+from qrt.family import FIXED_BANDWIDTH, Family, network_columns
+from qrt.machine import processor
 
-FIXED_BANDWIDTH = 0.1  # of the post-hoc map where it is not tuned (spec, section 8, row 11)
 EXAMPLE_ROWS = 5
 GRID_POINTS = 200
 
@@ -188,5 +187,5 @@ def _fingerprint() -> dict[str, Any]:
         "package_version": qrt.__version__,
         "torch_version": torch.__version__,
         "threads": torch.get_num_threads(),
-        "cpu": platform.processor() or platform.machine(),
+        "cpu": processor(),
     }

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from qrt.experiments import Experiment, Method
+from qrt.family import FIXED_BANDWIDTH, RESNET_FORMS
 from qrt.protocol import Protocol
 from qrt.result_tables import METHODS
 
 CRPS_LIMIT = 1.1  # lambda may cost at most this factor of the validation CRPS of lambda = 0
-FIXED_BANDWIDTH = 0.1
 
 
 def tuned_methods(runs: pd.DataFrame, experiment: Experiment, protocol: Protocol) -> pd.DataFrame:
@@ -38,7 +38,7 @@ def _reading(runs: pd.DataFrame, method: Method, protocol: Protocol) -> pd.DataF
     failed = of_method["test_nll"].isna() & (of_method["status"] != "ok")
     without_map = of_method["alpha"] == 0
     right_base = np.where(without_map, "base", protocol.posthoc_on) == of_method["posthoc_on"]
-    right_form = of_method["resnet_form"].isna() | (of_method["resnet_form"] == _RESNET_FORMS[protocol.resnet])
+    right_form = of_method["resnet_form"].isna() | (of_method["resnet_form"] == RESNET_FORMS[protocol.resnet])
     right_width = of_method["kernel_width"].isna() | (of_method["kernel_width"] == protocol.kernel_width)
     right_map = of_method["posthoc_map"] == method.posthoc
     if method.posthoc != "none":
@@ -47,9 +47,6 @@ def _reading(runs: pd.DataFrame, method: Method, protocol: Protocol) -> pd.DataF
         )
         right_map &= np.isclose(of_method["posthoc_bandwidth"], tuned)
     return of_method[right_form & right_width & (failed | (right_base & right_map))]
-
-
-_RESNET_FORMS = {"batchnorm_relu": "paper", "layernorm_reglu": "released"}
 
 
 def _choose(runs: pd.DataFrame, method: Method, protocol: Protocol) -> dict[str, object]:
