@@ -154,9 +154,19 @@ def comparable(project: Project) -> dict[str, pd.DataFrame]:
     return {name: table.drop(columns=VOLATILE, errors="ignore") for name, table in tables.items()}
 
 
+def kill_training_job(group: int) -> bool:
+    """Kill the training jobs of a process group, waiting some seconds for one to start; whether there was one."""
+    for _ in range(40):
+        command = ["pkill", "-KILL", "-g", str(group), "-f", "^python -m qrt train"]
+        if subprocess.run(command, check=False).returncode == 0:
+            return True
+        time.sleep(0.25)
+    return False
+
+
 def test_results_survive_kills_at_random_moments(finished: Project, tmp_path: Path) -> None:
     project = Project(tmp_path)
-    moments = random.Random(4)
+    moments, jobs_killed = random.Random(4), 0
     for number in range(10):
         command, environment = project.command()
         process = subprocess.Popen(
@@ -169,13 +179,14 @@ def test_results_survive_kills_at_random_moments(finished: Project, tmp_path: Pa
         )
         time.sleep(moments.uniform(3, 9))
         if number % 2:
-            # A training job alone, as the kernel does when memory runs out; then everything else.
-            subprocess.run(["pkill", "-KILL", "-f", f"qrt train .*{tmp_path.name}"], check=False)
-            time.sleep(0.3)
+            # A training job alone, as the kernel does when memory runs out; later everything else.
+            jobs_killed += kill_training_job(process.pid)
+            time.sleep(2)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         assert project.run("--unlock").returncode == 0
+    assert jobs_killed > 0
     last = project.run()
     assert last.returncode == 0, last.stderr
     expected, got = comparable(finished), comparable(project)
