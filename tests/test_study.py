@@ -7,7 +7,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import yaml
 
 from conftest import PROJECT
 from qrt.config import load_config, read_schema
+from snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
 
 pytestmark = pytest.mark.workflow
 
@@ -37,34 +37,32 @@ VOLATILE = ["train_seconds", "package_version", "torch_version", "threads", "cpu
 
 
 class Project:
-    """A copy of the project that a test may change, and the studies it runs in it."""
+    """A copy of the project in `folder`, which a test may change, and the studies it runs there."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    @classmethod
+    def new(cls, folder: Path) -> Project:
         for name in ("Snakefile", "config.yaml", "environment.yml", "README.md"):
             shutil.copy(PROJECT / name, folder)
         for name in ("src", "workflow"):
             shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         (folder / "profiles").symlink_to("workflow/profiles")
+        return cls(folder)
 
     def command(self, *arguments: str, **config: Any) -> tuple[list[str], dict[str, str]]:
         (self.folder / "study.yaml").write_text(yaml.safe_dump(TINY | config))
-        command = [sys.executable, "-m", "snakemake", *arguments, "--cores", "2", "--configfile", "study.yaml"]
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        return command, os.environ | {"PYTHONPATH": str(self.folder / "src"), "PATH": path}
+        command = [*SNAKEMAKE, *arguments, "--cores", "2", "--configfile", "study.yaml"]
+        return command, environment(PYTHONPATH=str(self.folder / "src"))
 
     def run(self, *arguments: str, **config: Any) -> subprocess.CompletedProcess[str]:
-        command, environment = self.command(*arguments, **config)
-        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
+        command, variables = self.command(*arguments, **config)
+        return subprocess.run(command, cwd=self.folder, env=variables, capture_output=True, text=True, check=False)
 
     def planned(self, *arguments: str, **config: Any) -> dict[str, int]:
         """Number of jobs by rule that a call would run now."""
-        run = self.run(*arguments, "--dry-run", "--quiet", "rules", "reason", **config)
-        assert run.returncode == 0, run.stderr
-        lines = [line.split() for line in (run.stdout + run.stderr).splitlines()]
-        counts = {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdigit()}
-        counts.pop("total", None)
-        return counts
+        return planned_jobs(self.run(*arguments, *DRY_RUN, **config))
 
     def change(self, file: str, old: str, new: str) -> None:
         text = (self.folder / file).read_text()
@@ -78,7 +76,7 @@ class Project:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A finished tiny study; tests that change something work on a copy."""
-    project = Project(tmp_path_factory.mktemp("finished"))
+    project = Project.new(tmp_path_factory.mktemp("finished"))
     run = project.run()
     assert run.returncode == 0, run.stderr
     return project
@@ -86,11 +84,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture
 def copy(finished: Project, tmp_path: Path) -> Project:
-    folder = tmp_path / "copy"
-    shutil.copytree(finished.folder, folder, symlinks=True, dirs_exist_ok=False)
-    project = Project.__new__(Project)
-    project.folder = folder
-    return project
+    return Project(Path(shutil.copytree(finished.folder, tmp_path / "copy", symlinks=True)))
 
 
 def test_study_has_every_table_and_a_second_call_does_nothing(finished: Project) -> None:
@@ -145,7 +139,7 @@ def test_other_protocol_has_its_own_results_and_shares_what_it_can(copy: Project
 
 
 def test_one_experiment_trains_only_what_it_needs(tmp_path: Path) -> None:
-    project = Project(tmp_path)
+    project = Project.new(tmp_path)
     assert project.planned(f"{RESULTS}/methods/base_train.parquet", methods=["BASE-TRAIN", "QRTC"])["train"] == 2
 
 
@@ -165,14 +159,14 @@ def kill_training_job(group: int) -> bool:
 
 
 def test_results_survive_kills_at_random_moments(finished: Project, tmp_path: Path) -> None:
-    project = Project(tmp_path)
+    project = Project.new(tmp_path)
     moments, jobs_killed = random.Random(4), 0
     for number in range(10):
-        command, environment = project.command()
+        command, variables = project.command()
         process = subprocess.Popen(
             command,
             cwd=project.folder,
-            env=environment,
+            env=variables,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
@@ -196,7 +190,7 @@ def test_results_survive_kills_at_random_moments(finished: Project, tmp_path: Pa
 
 
 def test_failures_are_rows_with_reasons_and_the_rest_finishes(tmp_path: Path) -> None:
-    project = Project(tmp_path)
+    project = Project.new(tmp_path)
     (tmp_path / "short.csv").write_text("a,y\n" + "".join(f"{i},{i * i}\n" for i in range(50)))
     config = {
         "datasets": ["linear", "Power", "Yacht"],  # two without a source

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import pytest
 import yaml
 
 from conftest import PROJECT
+from snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
 from test_data_way import make_mirror, yacht_csv
 
 pytestmark = pytest.mark.workflow
@@ -28,23 +27,18 @@ def snakemake(folder: Path, *arguments: str, **config: Any) -> subprocess.Comple
     (folder / "study.yaml").write_text(yaml.safe_dump({"sources": ["mirror"]} | config))
     place = ["--cores", "2", "--directory", str(folder), "--configfile", str(folder / "study.yaml")]
     return subprocess.run(
-        [sys.executable, "-m", "snakemake", *arguments, *place],
+        [*SNAKEMAKE, *arguments, *place],
         cwd=PROJECT,
-        env=os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
+        env=environment(),
         capture_output=True,
         text=True,
         check=False,
     )
 
 
-def planned_jobs(folder: Path, *arguments: str, **config: Any) -> dict[str, int]:
+def planned(folder: Path, *arguments: str, **config: Any) -> dict[str, int]:
     """Number of jobs by rule that a call would run now."""
-    run = snakemake(folder, *arguments, "--dry-run", "--quiet", "rules", "reason", **config)
-    assert run.returncode == 0, run.stderr
-    lines = [line.split() for line in run.stdout.splitlines() + run.stderr.splitlines()]
-    counts = {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdigit()}
-    counts.pop("total", None)
-    return counts
+    return planned_jobs(snakemake(folder, *arguments, *DRY_RUN, **config))
 
 
 @pytest.fixture
@@ -78,18 +72,18 @@ def test_data_stage_runs_tells_what_is_left_out_and_tries_it_again(tmp_path: Pat
     assert record["feature_names"] == ["a", "it's"]
 
     # What is there is left alone; what is missing is tried again.
-    assert planned_jobs(folder, TABLE3, **study) == {"fetch": 1, "prepare": 1, "table3_datasets": 1}
+    assert planned(folder, TABLE3, **study) == {"fetch": 1, "prepare": 1, "table3_datasets": 1}
 
     # The same data from another place is no reason to do anything.
     moved = Path(shutil.copytree(study["mirror"], tmp_path / "moved"))
     available = study | {"datasets": ["Yacht", "linear"]}
-    assert planned_jobs(folder, "download", **available) == {}
-    assert planned_jobs(folder, "download", **available | {"mirror": str(moved)}) == {}
+    assert planned(folder, "download", **available) == {}
+    assert planned(folder, "download", **available | {"mirror": str(moved)}) == {}
 
     # A changed file of the user's is read again, and nothing else.
     own = Path(study["own_datasets"]["mine"]["path"])
     own.write_text(own.read_text().replace("149.0,", "150.0,"))
-    assert planned_jobs(folder, "download", **available) == {"download": 1, "fetch": 1}
+    assert planned(folder, "download", **available) == {"download": 1, "fetch": 1}
 
     # The dataset has come to the mirror: the next call has it.
     manifest = Path(study["mirror"]) / "manifest.csv"
@@ -97,11 +91,11 @@ def test_data_stage_runs_tells_what_is_left_out_and_tries_it_again(tmp_path: Pat
     manifest.write_text(manifest.read_text().replace("uci,Power,,,,,,,", yacht.replace("uci,Yacht", "uci,Power")))
     assert snakemake(folder, TABLE3, **study).returncode == 0
     assert pd.read_csv(folder / TABLE3).set_index("dataset")["status"]["Power"] == "differs"
-    assert planned_jobs(folder, TABLE3, **study) == {}
+    assert planned(folder, TABLE3, **study) == {}
 
 
 def test_download_fetches_everything_and_nothing_else(tmp_path: Path, study: dict[str, Any]) -> None:
-    assert planned_jobs(tmp_path / "run", "download", **study) == {"download": 1, "fetch": 4}
+    assert planned(tmp_path / "run", "download", **study) == {"download": 1, "fetch": 4}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +118,7 @@ def test_mistake_in_the_configuration_stops_before_anything_runs(
 
 def test_every_target_is_described() -> None:
     run = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--list-target-rules"],
+        [*SNAKEMAKE, "--list-target-rules"],
         cwd=PROJECT,
         capture_output=True,
         text=True,
