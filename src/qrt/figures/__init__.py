@@ -1,0 +1,1 @@
+"""Drawing: statistics in, a matplotlib figure out. No files read, no PyTorch."""

@@ -1,0 +1,1 @@
+"""From result tables to every number of a figure. No PyTorch, no files."""
