@@ -45,7 +45,7 @@ def test_metrics_are_equivariant_to_a_change_of_the_targets_scale(maps: tuple[Ca
     assert all(math.isfinite(value) for value in plain.values())
     assert changed.pop("nll") == pytest.approx(plain.pop("nll") + math.log(scale), rel=1e-11)
     for name, value in plain.items():
-        factor = 1 if name in ("pce_levels", "pce_sorted", "coverage_90") else scale
+        factor = 1 if name in ("pce_levels", "pce_sorted", "coverage_90", "pit_variance") else scale
         assert changed[name] == pytest.approx(factor * value, rel=1e-9), name
 
 

@@ -100,6 +100,22 @@ def test_curves_are_of_networks_on_training_rows(result: JobResult) -> None:
     assert set(curves["epoch"]) == {2, 4}
 
 
+def test_values_on_training_rows_are_those_of_the_curve_at_the_selected_epoch(result: JobResult, folder: Path) -> None:
+    scale = np.log(load_split(folder, 1).y_scale)
+    curves = pd.DataFrame(result.curves)
+    for network, reading, column in ((PLAIN, "base", "nll_base"), (QRT, "training_map", "nll_recalibrated")):
+        here = curves[(curves["variant"] == network.id) & (curves["part"] == "train")]
+        selected = here[here["epoch"] == here["selected_epoch"]].iloc[0]
+        (row,) = (
+            row
+            for row in result.runs
+            if (row["variant"], row["posthoc_map"], row["posthoc_on"]) == (network.id, "none", reading)
+        )
+        assert row["train_nll"] == pytest.approx(selected[column] + scale, abs=1e-4)
+        assert row["train_pce_levels"] == pytest.approx(selected["pce"], abs=1e-3)
+    assert all("train_nll" not in row for row in result.runs if row["variant"] == BASE.id)
+
+
 def test_example_densities_are_densities_over_the_central_mass(result: JobResult) -> None:
     predictions = pd.DataFrame(result.predictions)
     plain = predictions[(predictions["variant"] == PLAIN.id) & (predictions["posthoc_map"] == "none")]

@@ -91,7 +91,7 @@ def _add_study_commands(commands: argparse._SubParsersAction[argparse.ArgumentPa
     clock.add_argument("dataset")
     clock.add_argument("split", type=int)
     clock.add_argument("--data", type=Path, required=True)
-    clock.add_argument("--methods", type=Path, required=True, help="tuned methods of the main comparison")
+    clock.add_argument("--methods", type=Path, nargs="+", required=True, help="tuned methods of the main comparison")
     clock.add_argument("--training", type=json.loads, required=True)
     clock.add_argument("--out", type=Path, required=True)
     clock.set_defaults(run=_time)
@@ -192,10 +192,12 @@ def _tune(options: argparse.Namespace) -> None:
 
 
 def _time(options: argparse.Namespace) -> None:
+    import pandas as pd
+
     from qrt.result_tables import TIMES, read_frame, write_rows
     from qrt.timing_job import time_methods
 
-    methods = read_frame(options.methods)
+    methods = pd.concat([read_frame(path) for path in options.methods], ignore_index=True)
     rows = time_methods(options.dataset, options.data, options.split, methods, options.training, log=_say)
     write_rows(options.out, rows, TIMES)
 

@@ -45,13 +45,16 @@ class Method:
     """A named method: the networks among which it is tuned, and its post-hoc map.
 
     Networks that differ in bandwidth are tuned by validation NLL, then those that differ in alpha by validation PCE
-    under the limit on CRPS. `asked_as` is the name under which the configuration asks for the method.
+    under the limit on CRPS. `asked_as` is the name under which the configuration asks for the method. `reading` is
+    "protocol" where the protocol decides what the method's distribution stands on (spec, section 8, row 1), and
+    "base" for a method that is F itself by definition.
     """
 
     name: str
     networks: tuple[Variant, ...]
     posthoc: PostHoc
     asked_as: str
+    reading: Literal["protocol", "base"] = "protocol"
 
 
 @dataclass(frozen=True)
@@ -125,18 +128,23 @@ def _experiments(model: str, study: StudyConfig) -> Iterable[Experiment]:
         Method("QRC", (plain,), "REFL", "QRC"),
         Method("QRT", quantile_trained, "none", "QRT"),
         Method("QRTC", quantile_trained, "REFL", "QRTC"),
+        Method("QRT-F", quantile_trained, "none", "QRT", reading="base"),
     ]
+    suffix = "" if model == MAIN_MODEL else f"_{model.lower().replace('-', '_')}"
+    yield Experiment(f"main{suffix}", f"the main comparison with base model {model}", tuple(methods))
     # The released code tunes lambda for the main base model only (spec, section 8, row 7).
     if model == MAIN_MODEL or protocol.lambda_grid != PROTOCOLS["released"].lambda_grid:
-        regularised = [
-            network for strength in protocol.lambda_grid if strength for network in with_map(-strength, grid)
-        ]
-        methods.append(Method("QREGC", (plain, *regularised), "REFL", "QREGC"))
+        networks = [network for strength in protocol.lambda_grid if strength for network in with_map(-strength, grid)]
+        yield Experiment(
+            f"regularised{suffix}",
+            f"regularisation in the main comparison with base model {model}",
+            (
+                Method("QREGC", (plain, *networks), "REFL", "QREGC"),
+                Method("QREG", (plain, *networks), "none", "QREGC", reading="base"),
+            ),
+        )
     if model != MAIN_MODEL:
-        name = f"main_{model.lower().replace('-', '_')}"
-        yield Experiment(name, f"the main comparison with base model {model}", tuple(methods))
         return
-    yield Experiment("main", "the main comparison", tuple(methods))
     yield Experiment(
         "base_train",
         "BASE without the calibration data",

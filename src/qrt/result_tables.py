@@ -29,6 +29,7 @@ METRICS: dict[str, str] = {
     "length_90": "mean length of the central 90 % interval",
     "rmse": "root mean squared error of the mean",
     "mae": "mean absolute error of the median",
+    "pit_variance": "variance of the PITs; 1/12 if calibrated, less if under-confident",
 }
 
 Column = tuple[pa.DataType, str]
@@ -71,6 +72,13 @@ _METRICS: dict[str, Column] = {
     for part, rows in (("val", "validation"), ("test", "test"))
     for name, meaning in METRICS.items()
 }
+_TRAIN_METRICS: dict[str, Column] = {
+    f"train_{name}": (
+        NUMBER,
+        f"{METRICS[name]}; the training rows of the curves, original scale; missing for networks without curves",
+    )
+    for name in ("nll", "pce_levels", "pce_sorted")
+}
 _FINGERPRINT: dict[str, Column] = {
     "package_version": (TEXT, "version of this package"),
     "torch_version": (TEXT, "version of PyTorch"),
@@ -78,7 +86,7 @@ _FINGERPRINT: dict[str, Column] = {
     "cpu": (TEXT, "processor"),
 }
 
-RUNS = _PLACE | _NETWORK | _POSTHOC | _OUTCOME | _METRICS | _FINGERPRINT
+RUNS = _PLACE | _NETWORK | _POSTHOC | _OUTCOME | _METRICS | _TRAIN_METRICS | _FINGERPRINT
 METHODS = (
     {"experiment": (TEXT, "experiment of the paper"), "method": (TEXT, "method by its name in the paper")}
     | _PLACE

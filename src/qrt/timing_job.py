@@ -22,7 +22,7 @@ def time_methods(
     *,
     log: Callable[[str], None],
 ) -> list[dict[str, Any]]:
-    """Rows of the table `times` for one dataset and split; `methods` are the tuned ones of the main comparison."""
+    """Rows of the table `times` for one dataset and split; `methods` are the tuned methods."""
     here = methods[(methods["dataset"] == dataset) & (methods["split"] == split)]
     rows = []
     for row in here[here["method"].isin(TIMED_METHODS)].to_dict("records"):

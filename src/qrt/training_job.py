@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -19,8 +20,10 @@ import qrt
 from qrt.data.prepared_store import load_split
 from qrt.data.split import SplitData
 from qrt.engine.calibration_map import CalibrationMap, KernelWidth, fit_map
+from qrt.engine.curves import curve_rows
 from qrt.engine.evaluation import diverged, evaluate, post_hoc_maps
 from qrt.engine.predictive import PredictiveDistribution, predictive_from_outputs
+from qrt.engine.scores import pce_levels, pce_sorted
 from qrt.engine.trainer import TrainedNetwork, TrainingSettings, map_rows, train_stack
 from qrt.engine.variant import Variant
 from qrt.family import FIXED_BANDWIDTH, Family, network_columns
@@ -97,15 +100,20 @@ def _trained(
 
 
 class _Predictive:
-    """The predictive distributions of one network and reading on the parts of a split, on the original scale."""
+    """The predictive distributions of one network and reading on the parts of a split, on the original scale.
 
-    def __init__(self, outputs: dict[str, Tensor], data: SplitData, maps: tuple[CalibrationMap, ...]) -> None:
-        self.outputs, self.data, self.maps = outputs, data, maps
+    `parts` has the network's outputs (N, 3K) and the standardised targets (N,) of each part.
+    """
+
+    def __init__(
+        self, parts: dict[str, tuple[Tensor, Tensor]], data: SplitData, maps: tuple[CalibrationMap, ...]
+    ) -> None:
+        self.parts, self.data, self.maps = parts, data, maps
 
     def __call__(self, part: str) -> tuple[PredictiveDistribution, Tensor]:
-        y = torch.from_numpy(self.data.part(part)[1]).double() * self.data.y_scale + self.data.y_mean
-        outputs = self.outputs[part]
-        return predictive_from_outputs(outputs, self.data.y_mean, self.data.y_scale, self.maps), y
+        outputs, y = self.parts[part]
+        predictive = predictive_from_outputs(outputs, self.data.y_mean, self.data.y_scale, self.maps)
+        return predictive, y.double() * self.data.y_scale + self.data.y_mean
 
 
 def _readings(
@@ -117,7 +125,10 @@ def _readings(
         yield none, _Predictive({}, data, ())
         return
     variant = network.variant
-    outputs = {part: network.outputs(data.part(part)[0]) for part in ("validation", "test", "calibration")}
+    parts = {
+        part: (network.outputs(x), torch.from_numpy(y))
+        for part, (x, y) in _evaluated_parts(network, data, seed).items()
+    }
     bases: dict[str, tuple[CalibrationMap, ...]] = {"base": ()}
     widths: list[KernelWidth] = ["variance", "scale"]
     if family.kernel_width is not None and variant.bandwidth is not None:
@@ -125,8 +136,8 @@ def _readings(
         bases["training_map"] = (_training_map(network, data, family.kernel_width, variant.bandwidth, seed),)
     bandwidths = sorted({FIXED_BANDWIDTH, variant.bandwidth or FIXED_BANDWIDTH})
     for on, maps in bases.items():
-        yield none | {"posthoc_on": on}, _Predictive(outputs, data, maps)
-        calibration, y = _Predictive(outputs, data, maps)("calibration")
+        yield none | {"posthoc_on": on}, _Predictive(parts, data, maps)
+        calibration, y = _Predictive(parts, data, maps)("calibration")
         if variant.trained_on == "train+calibration":
             continue  # no rows are left to calibrate on
         for name in family.posthoc[family.networks.index(variant)]:
@@ -136,7 +147,19 @@ def _readings(
                 for width in widths:
                     columns = {"posthoc_map": name, "posthoc_on": on, "posthoc_bandwidth": bandwidth}
                     chain = post_hoc_maps(calibration, y, name, bandwidth, width)
-                    yield columns | {"kernel_width": width}, _Predictive(outputs, data, chain)
+                    yield columns | {"kernel_width": width}, _Predictive(parts, data, chain)
+
+
+def _evaluated_parts(
+    network: TrainedNetwork, data: SplitData, seed: int
+) -> dict[str, tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]]:
+    """x and y of the parts on which a network is read; of the training rows those of its curves, if it has any."""
+    parts = {part: data.part(part) for part in ("validation", "test", "calibration")}
+    if network.curves is not None:
+        x, y = data.part("train")
+        rows = curve_rows(len(x), seed).numpy()
+        parts["train"] = x[rows], y[rows]
+    return parts
 
 
 def _training_map(
@@ -153,6 +176,14 @@ def _metrics(predictive: _Predictive) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for prefix, part in (("val", "validation"), ("test", "test")):
         values |= {f"{prefix}_{name}": value for name, value in evaluate(*predictive(part)).items()}
+    if "train" in predictive.parts:
+        on_training_rows, y = predictive("train")
+        log_density, pit = on_training_rows.log_density_and_pit(y)
+        values |= {
+            "train_nll": float(-log_density.mean()),
+            "train_pce_levels": float(pce_levels(pit)),
+            "train_pce_sorted": float(pce_sorted(pit)),
+        }
     if diverged(values["test_nll"]):
         return values | {"status": "diverged", "reason": f"test NLL is {values['test_nll']:g}"}
     problems = [f"{name} is {value:g}" for name, value in values.items() if not np.isfinite(value)]

@@ -37,7 +37,8 @@ def _reading(runs: pd.DataFrame, method: Method, protocol: Protocol) -> pd.DataF
     of_method = runs[runs["variant"].isin([network.id for network in method.networks])]
     failed = of_method["test_nll"].isna() & (of_method["status"] != "ok")
     without_map = of_method["alpha"] == 0
-    right_base = np.where(without_map, "base", protocol.posthoc_on) == of_method["posthoc_on"]
+    stands_on = "base" if method.reading == "base" else protocol.posthoc_on
+    right_base = np.where(without_map, "base", stands_on) == of_method["posthoc_on"]
     right_form = of_method["resnet_form"].isna() | (of_method["resnet_form"] == RESNET_FORMS[protocol.resnet])
     right_width = of_method["kernel_width"].isna() | (of_method["kernel_width"] == protocol.kernel_width)
     right_map = of_method["posthoc_map"] == method.posthoc

@@ -44,7 +44,11 @@ rule time:
     """The tuned networks of the main comparison on one dataset and split, each trained alone."""
     input:
         multiext("data/prepared/{dataset}/", "x.npy", "y.npy", "record.json"),
-        methods=f"{STUDY.results}/methods/main.parquet",
+        methods=[
+            f"{STUDY.results}/methods/{experiment}.parquet"
+            for experiment in ("main", "regularised")
+            if experiment in PLAN.experiments
+        ],
     output:
         f"{STUDY.results}/times/{{dataset}}/split{{split}}.parquet",
     log:

@@ -25,6 +25,7 @@ METRICS = (
     "length_90",
     "rmse",
     "mae",
+    "pit_variance",
 )
 DIVERGED_NLL = 1000.0  # spec, section 7
 
@@ -67,6 +68,7 @@ def evaluate(predictive: PredictiveDistribution, y: Tensor) -> dict[str, float]:
         "length_90": (high - low).mean(),
         "rmse": (y - integrals.mean).square().mean().sqrt(),
         "mae": (y - median).abs().mean(),
+        "pit_variance": pit.var(correction=0),
     }
     return {name: float(value) for name, value in values.items()}
 
