@@ -24,7 +24,8 @@ rule all:
     """Everything the configuration asks for."""
     default_target: True
     input:
-        multiext("paper_figures/table3_datasets", ".csv", ".tex", ".md"),
+        expand("paper_figures/{figure}.{form}", figure=FIGURES, form=["pdf", "png"]),
+        expand("paper_figures/{table}.{form}", table=TABLES, form=["csv", "tex", "md"]),
         expand(
             f"{STUDY.results}/{{table}}.parquet",
             table=["runs", "methods", "curves", "predictions", "times"],
@@ -34,5 +35,6 @@ rule all:
 include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/collect.smk"
+include: "workflow/rules/figures.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/targets.smk"

@@ -1,8 +1,9 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and damaged ones that make way for whole ones."""
 
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import tempfile
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from qrt.errors import UserError
+
+_AGAIN = "run the same command again, and what is missing is made anew."
 
 
 @contextlib.contextmanager
@@ -30,6 +33,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         os.umask(umask)
         partial.chmod(0o666 & ~umask)
         os.replace(partial, path)
+        _remove_leftovers(path)
     except OSError as error:
         raise UserError(
             f"{path}: cannot be written ({error.strerror or error}). Nothing was left behind; "
@@ -40,10 +44,39 @@ def whole_file(path: Path) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
+def _remove_leftovers(path: Path) -> None:
+    """Remove what a writer of the same file left that was killed half-way."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        leftover.unlink(missing_ok=True)
+
+
+def set_aside(path: Path, reason: str) -> UserError:
+    """Rename a damaged file to *.damaged and return the error that says so.
+
+    Snakemake sees time stamps, not contents. A file that is gone it makes anew, with all that depends on it.
+    """
+    aside = path.with_name(f"{path.name}.damaged")
+    try:
+        path.replace(aside)
+    except FileNotFoundError as error:  # another job was faster
+        return unreadable(path, error)
+    except OSError as error:
+        return UserError(f"{path}: damaged ({reason}). It cannot be renamed ({error.strerror}): delete it, {_AGAIN}")
+    return UserError(f"{path}: damaged ({reason}). It is now {aside.name}: {_AGAIN}")
+
+
+def unreadable(path: Path, error: OSError) -> UserError:
+    """The error for a file whose bytes cannot be had; perhaps an earlier attempt of the job has set it aside."""
+    aside = path.with_name(f"{path.name}.damaged")
+    if isinstance(error, FileNotFoundError) and aside.exists():
+        return UserError(f"{path}: was damaged and is now {aside.name}: {_AGAIN}")
+    return UserError(f"{path}: cannot be read ({error.strerror or error}): {_AGAIN}")
+
+
 def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path` in UTF-8, whole or not at all."""
+    """Write `text` to `path` in UTF-8, whole or not at all; half a surrogate pair is written as an escape."""
     with whole_file(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+        partial.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: Path, content: Any) -> None:

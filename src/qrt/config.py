@@ -47,6 +47,7 @@ class StudyConfig:
     grids: dict[str, tuple[float, ...]]
     training: dict[str, int]
     coarse_jobs: bool  # one job per base model instead of one per family
+    published: bool  # whether figures show the published values beside ours
     results: str  # folder of what depends on the protocol
 
 
@@ -98,6 +99,7 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
         grids={name: tuple(values) for name, values in config["grids"].items()},
         training=dict(config["training"]),
         coarse_jobs=config["jobs"] == "coarse",
+        published=config["published"],
         results=_results_folder(config["protocol"], config["switches"]),
     )
 
@@ -201,6 +203,7 @@ _TYPE_WORDS = {
     "string": "a text",
     "integer": "a whole number",
     "number": "a number",
+    "boolean": "true or false",
     "null": "null",
 }
 

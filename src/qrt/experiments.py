@@ -27,17 +27,6 @@ BASE_MODELS: dict[str, tuple[Literal["mlp", "resnet"], int]] = {
     "ResNet-3": ("resnet", 3),
 }
 MAIN_MODEL = "MLP-3"
-# The datasets of Figures 23 to 28, which show single predictions; embedded ones for the demo.
-EXAMPLE_DATASETS = (
-    "Allstate_Claims_Severity",
-    "house_prices_nominal",
-    "Mercedes_Benz_Greener_Manufacturing",
-    "yprop_4_1",
-    "space_ga",
-    "abalone",
-    "bimodal",
-    "skewed",
-)
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,13 @@ PROTOCOLS: dict[str, Protocol] = {
 }
 
 
+def describe(preset: str, protocol: Protocol) -> str:
+    """The protocol in words: its preset, and which switches are turned."""
+    names = [field.name for field in fields(Protocol)]
+    turned = [name for name in names if getattr(protocol, name) != getattr(PROTOCOLS[preset], name)]
+    return f"{preset} ({', '.join(turned)} turned)" if turned else preset
+
+
 def resolve_protocol(preset: str, switches: Mapping[str, Any]) -> Protocol:
     """The preset with single switches turned; a switch that is None stays as the preset has it."""
     names = {field.name for field in fields(Protocol)}

@@ -5,6 +5,7 @@ docs/results.md, the data dictionary, is written from here by `make docs`.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from qrt.atomic import whole_file
+from qrt.atomic import set_aside, unreadable, whole_file
 from qrt.errors import UserError
 
 # The keys of `qrt.engine.evaluation.METRICS` (a test compares), with what they mean; "the" model is F'.
@@ -32,6 +33,7 @@ METRICS: dict[str, str] = {
     "pit_variance": "variance of the PITs; 1/12 if calibrated, less if under-confident",
 }
 
+_CHECKSUM = b"qrt.checksum"  # of the content, in the metadata of the file
 Column = tuple[pa.DataType, str]
 TEXT, NUMBER, COUNT = pa.string(), pa.float64(), pa.int64()
 
@@ -132,12 +134,21 @@ TIMES = _PLACE | {
     "seconds_per_trained_epoch": (NUMBER, "time per epoch of the paper (spec, section 8, row 10)"),
     "seconds_per_selected_epoch": (NUMBER, "time per epoch of the released code; missing if no epoch was selected"),
 }
+MAPS: dict[str, Column] = {
+    "map": (TEXT, "EMP, KDE, TRUNC or REFL; TRUE: the beta distribution of the PITs"),
+    "z": (NUMBER, "point in [0, 1]"),
+    "cdf": (NUMBER, "value of the map at z"),
+    "density": (NUMBER, "density of the map at z; missing for EMP, infinite for TRUE at 0 and 1"),
+}
+SAMPLE: dict[str, Column] = {"z": (NUMBER, "a simulated PIT")}
 TABLES: dict[str, tuple[str, Mapping[str, Column]]] = {
     "runs": ("One row per trained network and post-hoc map.", RUNS),
     "methods": ("One row per experiment, named method, dataset and split, after tuning.", METHODS),
     "curves": ("One row per network, validation and part of the data: the per-epoch study.", CURVES),
     "predictions": ("Predictive densities of example test rows on a grid.", PREDICTIONS),
     "times": ("Training times of the tuned methods, each network trained alone.", TIMES),
+    "maps": ("Figure 11: calibration maps of simulated PITs.", MAPS),
+    "sample": ("Figure 11: the simulated PITs.", SAMPLE),
 }
 
 
@@ -152,34 +163,81 @@ def as_table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Column]) -
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Column]) -> None:
     """Write rows as Parquet, whole or not at all."""
-    with whole_file(path) as partial:
-        pq.write_table(as_table(rows, columns), partial)
+    _write(path, as_table(rows, columns))
 
 
 def concatenate(sources: Iterable[Path], target: Path, columns: Mapping[str, Column]) -> int:
     """One Parquet file with the rows of all sources in their order; returns how many there are."""
     schema = pa.schema([(name, kind) for name, (kind, _) in columns.items()])
-    rows = 0
-    with whole_file(target) as partial, pq.ParquetWriter(partial, schema) as writer:
-        for source in sources:
-            table = _read(source)
-            if table.schema.names != schema.names:
-                raise UserError(f"{source}: its columns are not those of this version; delete it and run again")
-            writer.write_table(table.cast(schema))
-            rows += len(table)
-    return rows
+    paths = list(sources)
+    tables = _read_all(paths)
+    if other := [str(path) for path, table in zip(paths, tables, strict=True) if table.schema.names != schema.names]:
+        raise UserError(f"{', '.join(other)}: the columns are not those of this version; delete and run again")
+    whole = pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
+    _write(target, whole)
+    return len(whole)
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """A result table as a data frame."""
+    """A result table as a data frame; a damaged file is set aside, so that the next call makes it anew (UserError)."""
     return _read(path).to_pandas()
+
+
+def read_frames(paths: Sequence[Path], kind: str) -> pd.DataFrame:
+    """Result tables of one kind as one data frame, in their order; without files an empty one with the kind's columns.
+
+    All damaged files are set aside and named at once.
+    """
+    schema = pa.schema([(name, kind) for name, (kind, _) in TABLES[kind][1].items()])
+    return pa.concat_tables([schema.empty_table(), *_read_all(paths)]).to_pandas()
+
+
+def _write(path: Path, table: pa.Table) -> None:
+    with whole_file(path) as partial:
+        pq.write_table(table.replace_schema_metadata({_CHECKSUM: _checksum(table)}), partial)
+
+
+def _read_all(paths: Sequence[Path]) -> list[pa.Table]:
+    tables, problems = [], []
+    for path in paths:
+        try:
+            tables.append(_read(path))
+        except UserError as error:
+            problems.append(str(error))
+    if problems:
+        raise UserError("\n".join(problems))
+    return tables
 
 
 def _read(path: Path) -> pa.Table:
     try:
-        return pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise UserError(f"{path}: not a readable result file ({error}); delete it and run again") from error
+        content = path.read_bytes()
+    except OSError as error:  # the file system's, which says nothing about the content
+        raise unreadable(path, error) from error
+    try:
+        table = pq.read_table(pa.BufferReader(content))
+        recorded = (table.schema.metadata or {}).get(_CHECKSUM)
+        if recorded != _checksum(table):
+            raise set_aside(path, "its content does not have its checksum")
+    except MemoryError:  # which says nothing about it either
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise set_aside(path, str(error).splitlines()[0][:200] if str(error) else "unreadable") from error
+    return table.replace_schema_metadata(None)
+
+
+def _checksum(table: pa.Table) -> bytes:
+    """Of names, types and values.
+
+    The checksums of Parquet's pages leave out its footer: one of 40 flipped bits would change a column unseen.
+    """
+    digest = hashlib.sha256()
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        present = column.drop_null()
+        text = pa.types.is_string(column.type)
+        values = "\0".join(present.to_pylist()).encode() if text else present.to_numpy().tobytes()
+        digest.update(f"{name} {column.type} ".encode() + column.is_null().to_numpy().tobytes() + values)
+    return digest.hexdigest().encode()
 
 
 def documentation() -> str:

@@ -17,16 +17,34 @@ rule tune:
         runtime=30,
     params:
         code=code_version("qrt.tuning"),
-        experiment=lambda wildcards: PLAN.experiments[wildcards.experiment].to_json(),
-        protocol=json.dumps(vars(STUDY.protocol), sort_keys=True),
+        experiments=lambda wildcards: experiments_json(wildcards.experiment),
+        protocol=PROTOCOL_JSON,
         # Not {input}: a thousand paths are more than a command line may hold.
         datasets=STUDY.datasets,
         splits=STUDY.splits,
         families=lambda wildcards: PLAN.needs[wildcards.experiment],
     shell:
-        "python -m qrt tune --experiment {params.experiment:q} --protocol {params.protocol:q}"
+        "python -m qrt tune --experiments {params.experiments:q} --protocol {params.protocol:q}"
         " --networks results/networks --datasets {params.datasets} --splits {params.splits}"
         " --families {params.families} --out {output} > {log} 2>&1"
+
+
+use rule tune as tune_example with:
+    input:
+        lambda wildcards: network_files(
+            needed_by(EXAMPLE_EXPERIMENTS), "runs", [wildcards.dataset]
+        ),
+    output:
+        f"{STUDY.results}/examples/{{dataset}}.parquet",
+    log:
+        f"logs/{STUDY.results}/tune/{{dataset}}.log",
+    params:
+        code=code_version("qrt.tuning"),
+        experiments=experiments_json(*EXAMPLE_EXPERIMENTS),
+        protocol=PROTOCOL_JSON,
+        datasets=lambda wildcards: wildcards.dataset,
+        splits=STUDY.splits,
+        families=needed_by(EXAMPLE_EXPERIMENTS),
 
 
 rule collect_methods:

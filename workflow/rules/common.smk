@@ -14,8 +14,16 @@ from qrt.data.fetch import next_attempt
 from qrt.data.raw_store import RAW_FORMAT
 from qrt.data.summary import left_out
 from qrt.errors import UserError
-from qrt.experiments import EXAMPLE_DATASETS, plan_study
-from qrt.figures_plan import ARTIFACTS, example_families
+from qrt.experiments import plan_study
+from qrt.figures_plan import (
+    ARTIFACTS,
+    EXAMPLE_DATASETS,
+    EXAMPLE_EXPERIMENTS,
+    FIGURES,
+    TABLES,
+    short_target,
+)
+from qrt.protocol import describe
 
 PROJECT = Path(workflow.basedir)
 NAME_PATTERN = "[A-Za-z0-9][A-Za-z0-9_.-]*"
@@ -30,6 +38,16 @@ except UserError as error:
     raise WorkflowError(str(error))
 
 PLAN = plan_study(STUDY)
+PROTOCOL_JSON = json.dumps(vars(STUDY.protocol), sort_keys=True)
+STUDY_JSON = json.dumps(
+    {
+        "protocol": vars(STUDY.protocol),
+        "protocol_words": describe(STUDY.protocol_name, STUDY.protocol),
+        "datasets": STUDY.datasets,
+        "published": STUDY.published,
+    },
+    sort_keys=True,
+)
 LARGE_DATASETS = (
     "|".join(
         re.escape(name) for name in STUDY.datasets if table_shape(name)[0] >= 20_000
@@ -92,6 +110,12 @@ def network_files(families, kind, datasets=STUDY.datasets):
     )
 
 
+def needed_by(experiments):
+    """The families that these experiments need, as far as the study has them."""
+    needs = [PLAN.needs[name] for name in experiments if name in PLAN.needs]
+    return list(dict.fromkeys(family for families in needs for family in families))
+
+
 def families_with(kind):
     """The families that have rows of this kind."""
     if kind == "runs":
@@ -116,24 +140,40 @@ def train_minutes(wildcards, attempt):
     )
 
 
-def artifact_files(name):
-    """The result files that a figure or table needs; datasets and experiments that are not in the study are left out."""
-    artifact = ARTIFACTS[name]
-    files = [
-        f"{STUDY.results}/methods/{experiment}.parquet"
-        for experiment in artifact.experiments
-        if experiment in PLAN.experiments
+def experiments_json(*names):
+    """Experiments of the study as JSON, as far as the study has them."""
+    return [
+        PLAN.experiments[name].to_json() for name in names if name in PLAN.experiments
     ]
-    files += [f"{STUDY.results}/{table}.parquet" for table in artifact.tables]
-    datasets = [dataset for dataset in artifact.datasets if dataset in STUDY.datasets]
-    families = [
-        family
-        for family in example_families(STUDY.protocol.kernel_width)
-        if family in PLAN.families
-    ]
-    for kind in artifact.networks:
-        files += network_files(families, kind, datasets)
-    return files
+
+
+def figure_inputs(name):
+    """The result files that a figure draws from; what the study does not have is left out, and the figure says so."""
+    artifact = FIGURES[name]
+    shown = artifact.shown(STUDY.datasets)
+    tables = {table: [] for table in ("methods", "curves", "predictions", "maps", "sample")}
+    tables["methods"] = expand(
+        f"{STUDY.results}/methods/{{experiment}}.parquet",
+        experiment=[one for one in artifact.experiments if one in PLAN.experiments],
+    )
+    for table in artifact.tables:
+        tables[table] = [f"{STUDY.results}/{table}.parquet"]
+    if artifact.kind in ("decomposition", "densities"):
+        table = "curves" if artifact.kind == "decomposition" else "predictions"
+        tables["methods"] = expand(
+            f"{STUDY.results}/examples/{{dataset}}.parquet", dataset=shown
+        )
+        tables[table] = expand(
+            f"{STUDY.results}/collected/{{dataset}}.{table}.parquet", dataset=shown
+        )
+    if artifact.kind == "maps":
+        tables |= {"maps": rules.maps.output.maps, "sample": rules.maps.output.sample}
+        shown = ()
+    elif not artifact.datasets:
+        shown = STUDY.datasets
+    return tables | {
+        "records": expand("data/prepared/{dataset}/record.json", dataset=shown)
+    }
 
 
 onsuccess:

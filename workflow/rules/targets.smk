@@ -1,10 +1,23 @@
-# Targets by name: the results that each figure and table of the paper stands on.
+# Targets by name: what a user asks for without knowing the files behind it.
 
 
 rule main:
     """The main comparison, tuned: what Figures 2 and 3 stand on."""
     input:
         f"{STUDY.results}/methods/main.parquet",
+        f"{STUDY.results}/methods/regularised.parquet",
+
+
+rule figures:
+    """Every figure of the paper."""
+    input:
+        expand("paper_figures/{figure}.{form}", figure=FIGURES, form=["pdf", "png"]),
+
+
+rule tables:
+    """Every table of the paper."""
+    input:
+        expand("paper_figures/{table}.csv", table=TABLES),
 
 
 rule smoke:
@@ -17,10 +30,10 @@ for artifact_name in ARTIFACTS:
 
     rule:
         name:
-            artifact_name
+            short_target(artifact_name)
         input:
-            artifact_files(artifact_name),
+            getattr(rules, artifact_name).output,
 
-    workflow.get_rule(artifact_name).docstring = (
-        f"Results for {ARTIFACTS[artifact_name].title}."
+    workflow.get_rule(short_target(artifact_name)).docstring = (
+        f"{ARTIFACTS[artifact_name].number}: {ARTIFACTS[artifact_name].title}."
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from qrt.data.embedded import EMBEDDED
 from qrt.data.mirror import fetch_mirror
-from qrt.data.raw_store import file_sha256, read_record, write_raw
+from qrt.data.raw_store import file_sha256, parsed_record, write_raw
 from qrt.data.raw_table import RawTable, SourceUnavailable
 from qrt.data.sheet import paper_datasets
 from qrt.data.text_table import read_own_table
@@ -19,11 +19,14 @@ def next_attempt(record_path: Path) -> int:
     """Number of the attempt that would make the record at `record_path` now.
 
     Snakemake has it as a parameter of the job: it grows while a dataset is unavailable, so that every call tries
-    again, and stands still once the dataset is there.
+    again, and stands still once the dataset is there. A damaged record is attempt 0, unlike any before it: the
+    dataset is fetched again.
     """
     if not record_path.is_file():
         return 1
-    record = read_record(record_path)
+    record = parsed_record(record_path.read_bytes())
+    if record is None:
+        return 0
     return int(record["attempt"]) + (record["status"] != "available")
 
 

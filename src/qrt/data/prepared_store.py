@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qrt.atomic import whole_file, write_json
+from qrt.atomic import whole_file
 from qrt.data.discreteness import duplicate_share, top10_share
 from qrt.data.prepare import PreparedTable, prepare
-from qrt.data.raw_store import file_sha256, read_raw, read_record
+from qrt.data.raw_store import check_sha256, file_sha256, read_raw, read_record, write_record
 from qrt.data.split import SplitData, split_rows
 from qrt.errors import UserError
 
@@ -37,7 +37,7 @@ def prepare_dataset(name: str, table_path: Path, record_path: Path, out: Path) -
             np.save(stream, array, allow_pickle=False)
     if record["status"] == "available":
         record |= {"x_sha256": file_sha256(out / "x.npy"), "y_sha256": file_sha256(out / "y.npy")}
-    write_json(out / "record.json", record)
+    write_record(out / "record.json", record)
     return record
 
 
@@ -68,6 +68,9 @@ def load_split(folder: Path, split: int) -> SplitData:
     record = read_record(folder / "record.json")
     if record["status"] != "available":
         raise UserError(f"{record['dataset']}: {record['status']} ({record['reason']})")
+    for file, checksum in (("x.npy", "x_sha256"), ("y.npy", "y_sha256")):
+        if checksum in record:
+            check_sha256(folder / file, record[checksum])
     total = len(_array(folder / "y.npy"))
     rows = split_rows(total, split)
     order = np.concatenate([rows.train, rows.calibration, rows.validation, rows.test])

@@ -13,9 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from qrt.atomic import whole_file, write_json
+from qrt.atomic import set_aside, unreadable, whole_file, write_json
 from qrt.data.raw_table import RawTable
-from qrt.errors import UserError
 
 # Raised by one when a source's table is read or stored differently, so that fetched data is fetched again. Not the
 # fingerprint of the code: mending one source's client must not fetch, and so retrain, everything.
@@ -26,6 +25,16 @@ def file_sha256(path: Path) -> str:
     """Checksum of a file."""
     with path.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def check_sha256(path: Path, recorded: str) -> None:
+    """Set the file aside if it does not have the recorded checksum, so that the next call makes it anew (UserError)."""
+    try:
+        found = file_sha256(path)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if found != recorded:
+        raise set_aside(path, "its checksum is not the recorded one")
 
 
 def write_raw(table: RawTable | None, record: dict[str, Any], table_path: Path, record_path: Path) -> dict[str, Any]:
@@ -46,23 +55,46 @@ def write_raw(table: RawTable | None, record: dict[str, Any], table_path: Path, 
             "columns": len(frame.columns),
             "table_sha256": file_sha256(table_path),
         }
-    write_json(record_path, record | description)
+    write_record(record_path, record | description)
     return record | description
 
 
+def write_record(path: Path, record: dict[str, Any]) -> None:
+    """Write the record of a dataset, with a checksum of it inside."""
+    write_json(path, record | {"record_sha256": _record_sha256(record)})
+
+
 def read_record(path: Path) -> dict[str, Any]:
-    """A record written by this module."""
+    """A record written by this module; a damaged one is set aside, so that the next call makes it anew (UserError)."""
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
-        raise UserError(f"{path}: not a readable record ({error}); delete it and run the same command again") from error
+        content = path.read_bytes()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    record = parsed_record(content)
+    if record is None:
+        raise set_aside(path, "it is not a whole record")
     return record
+
+
+def parsed_record(content: bytes) -> dict[str, Any] | None:
+    """The record in the bytes of its file, or None where they are not those that were written."""
+    try:
+        record = json.loads(content)
+    except ValueError:
+        return None
+    if not isinstance(record, dict) or not {"status", "reason"} <= record.keys():
+        return None
+    checksum = record.pop("record_sha256", None)
+    return record if checksum in (None, _record_sha256(record)) else None
+
+
+def _record_sha256(record: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
 def read_raw(path: Path, record: dict[str, Any]) -> RawTable:
     """The table that `write_raw` stored, checked against the checksum of its record."""
-    if file_sha256(path) != record["table_sha256"]:
-        raise UserError(f"{path}: damaged (its checksum is not the recorded one); delete it and run again")
+    check_sha256(path, record["table_sha256"])
     return RawTable(
         frame=pd.read_parquet(path, engine="pyarrow"),
         target=record["target"],

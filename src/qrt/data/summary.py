@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from qrt.data.raw_store import read_record
+from qrt.errors import UserError
 
 
 def left_out(folder: Path, datasets: Iterable[str]) -> str:
@@ -14,8 +15,15 @@ def left_out(folder: Path, datasets: Iterable[str]) -> str:
     for name in datasets:
         prepared, raw = folder / "prepared" / name / "record.json", folder / "raw" / f"{name}.json"
         path = prepared if prepared.is_file() else raw
-        if path.is_file() and (record := read_record(path))["status"] != "available":
-            lines.append(f"  {name}: {record['status']}: {record['reason']}")
+        if not path.is_file():
+            continue
+        try:
+            record = read_record(path)
+        except UserError as error:
+            lines.append(f"  {name}: {error}")
+        else:
+            if record["status"] != "available":
+                lines.append(f"  {name}: {record['status']}: {record['reason']}")
     if not lines:
         return ""
     return "\n".join([f"{len(lines)} dataset(s) left out; the next call tries them again:", *lines])

@@ -1,17 +1,23 @@
-"""The one look of all figures: sizes, colours, markers, names of datasets, footers, and files with the same bytes."""
+"""The one look of all figures: sizes, colours, markers, names of datasets, axes, footers, the same bytes each time."""
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.scale import SymmetricalLogScale, SymmetricalLogTransform
+from matplotlib.textpath import TextPath
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from qrt.atomic import whole_file
 from qrt.data.sheet import paper_datasets
@@ -68,6 +74,44 @@ def marker(method: str, methods: Sequence[str] = ()) -> str:
         return _METHODS[method][1]
     others = [name for name in methods if name not in _METHODS]
     return _MARKERS[others.index(method) % len(_MARKERS)] if method in others else "o"
+
+
+def draw_marker(axes: Axes, x: float, y: float, method: str, methods: Sequence[str] = ()) -> None:
+    """The marker of a method at one point. A star covers less than other markers of its size: it is drawn larger."""
+    shape = marker(method, methods)
+    size = 7.0 if shape == "*" else 4.5
+    axes.plot(
+        [x], [y], marker=shape, markersize=size, color=colour(method, methods), markeredgecolor="white",
+        markeredgewidth=0.4, linestyle="none", zorder=5, clip_on=False,
+    )  # fmt: skip
+
+
+def text_colour(method: str, methods: Sequence[str] = ()) -> str:
+    """The colour of a method, darkened until letters in it stand out from white (contrast 4.5, as WCAG asks for)."""
+    red, green, blue = mpl.colors.to_rgb(colour(method, methods))
+    while 1.05 / (_luminance(red, green, blue) + 0.05) < 4.5:
+        red, green, blue = 0.95 * red, 0.95 * green, 0.95 * blue
+    return mpl.colors.to_hex((red, green, blue))
+
+
+def _luminance(*rgb: float) -> float:
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in rgb]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def light(colour_name: str, share: float = 0.5) -> str:
+    """`colour_name` mixed with white: `share` = 1 is white."""
+    red, green, blue = (part + (1 - part) * share for part in mpl.colors.to_rgb(colour_name))
+    return mpl.colors.to_hex((red, green, blue))
+
+
+def name_rows(axes: Axes, names: Sequence[str], methods: Sequence[str]) -> None:
+    """Rows 0, 1, ... of a panel have the names of methods, in their colours, and no axis line."""
+    axes.set_yticks(range(len(names)), [plain(name) for name in names])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    for label, name in zip(axes.get_yticklabels(), names, strict=True):
+        label.set_color(text_colour(name, methods))
 
 
 def short_name(dataset: str) -> str:
@@ -137,8 +181,58 @@ def message_figure(message: str, title: str = "") -> Figure:
 def say_in(axes: Axes, message: str) -> None:
     """The reason why this panel is empty, in the panel."""
     axes.set_axis_off()
-    text = plain("\n".join(textwrap.wrap(message, 34)))
+    inches = axes.get_position().width * axes.figure.get_figwidth()  # type: ignore[union-attr]
+    text = plain("\n".join(textwrap.wrap(message, max(16, int(inches * 19)))))
     axes.text(0.5, 0.5, text, ha="center", va="center", color=GREY, transform=axes.transAxes)
+
+
+def text_inches(text: str, size: float) -> float:
+    """How wide `text` will be in the font of the figures at `size` points."""
+    if not text.strip():
+        return 0.0
+    path = TextPath((0, 0), plain(text), size=size, prop=FontProperties(family="DejaVu Sans"))
+    return float(path.get_extents().x1) / 72
+
+
+def symlog_axis(
+    axes: Axes, which: Literal["x", "y"], low: float, high: float, threshold: float, *, most_ticks: int = 7
+) -> None:
+    """Make one axis linear within +-`threshold` and logarithmic beyond, from `low` to `high` and a little more.
+
+    The linear part is always in view and takes about a third of the axis at least, however far the outliers are. Labels
+    stand at 0 and at powers of ten times `threshold`, at most about `most_ticks` of them.
+    """
+    low, high = min(low, -threshold), max(high, threshold)
+    below, above = math.log10(-low / threshold), math.log10(high / threshold)
+    linear_decades = max(1.0, (below + above) / 4)
+    scale = SymmetricalLogTransform(10, threshold, linear_decades)
+    start, stop = scale.transform(np.array([low, high]))
+    margin = 0.04 * (stop - start)
+    limits = scale.inverted().transform(np.array([start - margin, stop + margin]))
+
+    powers = [threshold * 10.0**decade for decade in range(math.ceil(max(below, above)) + 1)]
+    inside = [sign * power for power in powers for sign in (-1, 1) if limits[0] <= sign * power <= limits[1]]
+    step = math.ceil(len(inside) / (most_ticks - 1))
+    ticks = sorted([0.0, *(value for value in inside if abs(value) in powers[::step])])
+    small = [sign * part * power for power in powers for part in range(2, 10) for sign in (-1, 1)] if step == 1 else []
+
+    axes.set(**{f"{which}scale": SymmetricalLogScale(None, linthresh=threshold, linscale=linear_decades)})
+    axes.set(**{f"{which}lim": limits})
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(FixedLocator(small))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: power_label(value)))
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_tick_params(which="minor", width=0.4, length=1.5)
+
+
+def power_label(value: float) -> str:
+    """A tick's label: `0.01`, `−10`, and beyond three digits a power of ten."""
+    size = abs(value)
+    if value == 0 or 0.999e-3 < size < 1.001e3:
+        return f"{value:.10g}".replace("-", "\N{MINUS SIGN}")
+    sign = "-" if value < 0 else ""
+    return f"${sign}10^{{{round(math.log10(size))}}}$"
 
 
 def save(figure: Figure, pdf: Path, png: Path) -> None:

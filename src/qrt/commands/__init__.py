@@ -1,0 +1,1 @@
+"""The commands of `python -m qrt`, by stage of the workflow."""

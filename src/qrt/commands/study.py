@@ -1,0 +1,121 @@
+"""Commands about the networks: train, collect, tune, time."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+
+def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add these commands to the parser."""
+    train = commands.add_parser("train", help="train and evaluate one family of networks on one dataset and split")
+    train.add_argument("dataset")
+    train.add_argument("split", type=int)
+    train.add_argument("--data", type=Path, required=True, help="folder of the prepared dataset")
+    train.add_argument("--family", required=True, help="the family as JSON")
+    train.add_argument("--training", type=json.loads, required=True, help="JSON with max_epochs and patience")
+    train.add_argument("--examples", action="store_true", help="keep predictive densities of some test rows")
+    train.add_argument("--runs", type=Path, required=True)
+    train.add_argument("--curves", type=Path, required=True)
+    train.add_argument("--predictions", type=Path, required=True)
+    train.set_defaults(run=_train)
+
+    collect = commands.add_parser("collect", help="join result files of one kind, in the given order")
+    collect.add_argument("kind", choices=("runs", "methods", "curves", "predictions", "times"))
+    collect.add_argument("sources", type=Path, nargs="+")
+    collect.add_argument("--out", type=Path, required=True)
+    collect.set_defaults(run=_collect)
+
+    tune = commands.add_parser("tune", help="tune the methods of experiments")
+    tune.add_argument("--experiments", nargs="+", required=True, help="each experiment as JSON")
+    tune.add_argument("--protocol", type=json.loads, required=True, help="the protocol's switches as JSON")
+    tune.add_argument("--networks", type=Path, required=True, help="folder of the training jobs' results")
+    tune.add_argument("--datasets", nargs="+", required=True)
+    tune.add_argument("--splits", nargs="+", required=True)
+    tune.add_argument("--families", nargs="+", required=True)
+    tune.add_argument("--out", type=Path, required=True)
+    tune.set_defaults(run=_tune)
+
+    clock = commands.add_parser("time", help="train the tuned networks of the main comparison alone")
+    clock.add_argument("dataset")
+    clock.add_argument("split", type=int)
+    clock.add_argument("--data", type=Path, required=True)
+    clock.add_argument("--methods", type=Path, nargs="+", required=True, help="tuned methods of the main comparison")
+    clock.add_argument("--training", type=json.loads, required=True)
+    clock.add_argument("--out", type=Path, required=True)
+    clock.set_defaults(run=_time)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _train(options: argparse.Namespace) -> None:
+    from qrt.data.raw_store import read_record
+    from qrt.family import Family
+    from qrt.result_tables import CURVES, PREDICTIONS, RUNS, write_rows
+
+    family = Family.from_json(options.family)
+    record = read_record(options.data / "record.json")
+    if record["status"] == "available":
+        from qrt.training_job import train_family
+
+        result = train_family(
+            options.dataset,
+            options.data,
+            options.split,
+            family,
+            options.training,
+            examples=options.examples,
+            log=_say,
+        )
+        rows = (result.runs, result.curves, result.predictions)
+    else:
+        from qrt.family import failed_runs
+
+        rows = (failed_runs(options.dataset, options.split, family, record["status"], record["reason"]), [], [])
+    write_rows(options.runs, rows[0], RUNS)
+    write_rows(options.curves, rows[1], CURVES)
+    write_rows(options.predictions, rows[2], PREDICTIONS)
+
+
+def _collect(options: argparse.Namespace) -> None:
+    from qrt.result_tables import TABLES, concatenate
+
+    rows = concatenate(options.sources, options.out, TABLES[options.kind][1])
+    print(f"{options.out}: {rows} rows of {len(options.sources)} files")
+
+
+def _tune(options: argparse.Namespace) -> None:
+    import pandas as pd
+
+    from qrt.experiments import Experiment
+    from qrt.protocol import Protocol
+    from qrt.result_tables import METHODS, read_frame, write_rows
+    from qrt.tuning import left_out, tuned_methods
+
+    files = [
+        options.networks / dataset / f"split{split}" / f"{family}.runs.parquet"
+        for dataset in options.datasets
+        for split in options.splits
+        for family in options.families
+    ]
+    runs = pd.concat([read_frame(path) for path in files], ignore_index=True)
+    experiments = [Experiment.from_json(text) for text in options.experiments]
+    protocol = Protocol.from_dict(options.protocol)
+    methods = pd.concat([tuned_methods(runs, one, protocol) for one in experiments], ignore_index=True)
+    write_rows(options.out, methods.astype(object).where(methods.notna(), None).to_dict("records"), METHODS)
+    for line in left_out(methods):
+        print(line)
+
+
+def _time(options: argparse.Namespace) -> None:
+    import pandas as pd
+
+    from qrt.result_tables import TIMES, read_frame, write_rows
+    from qrt.timing_job import time_methods
+
+    methods = pd.concat([read_frame(path) for path in options.methods], ignore_index=True)
+    rows = time_methods(options.dataset, options.data, options.split, methods, options.training, log=_say)
+    write_rows(options.out, rows, TIMES)

@@ -1,0 +1,260 @@
+"""One figure of the paper, from result tables to its files: statistics, picture, caption. No PyTorch."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from qrt import published
+from qrt.atomic import write_json, write_text
+from qrt.data.sheet import paper_datasets
+from qrt.figures import style
+from qrt.figures.calibration_maps import draw_calibration_maps
+from qrt.figures.comparison import draw_comparison, draw_differences
+from qrt.figures.densities import draw_densities
+from qrt.figures.discreteness import draw_discreteness
+from qrt.figures.per_epoch import draw_decomposition, draw_pages
+from qrt.figures_plan import ARTIFACTS, DISCRETE, Artifact, Comparison
+from qrt.protocol import Protocol
+from qrt.statistics.columns import COLUMNS
+from qrt.statistics.compared import Compared
+from qrt.statistics.comparison import compare
+from qrt.statistics.curves import curve_statistics
+from qrt.statistics.densities import density_statistics
+from qrt.statistics.discreteness import discreteness_statistics
+from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+from qrt.statistics.headline import headline
+from qrt.statistics.metrics import figure_metrics
+
+CURVE_METRICS = ("nll_recalibrated", "nll_base", "alpha_entropy_pit", "pce")
+LONGEST_LIST = 3  # reasons that a footer names
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a figure draws from: the study's settings, and the result tables it needs (others are empty)."""
+
+    protocol: Protocol
+    protocol_words: str
+    datasets: tuple[str, ...]
+    records: Mapping[str, Mapping[str, Any]]  # of the prepared datasets
+    published: bool
+    methods: pd.DataFrame
+    curves: pd.DataFrame
+    predictions: pd.DataFrame
+    maps: pd.DataFrame
+    sample: pd.DataFrame
+
+    @property
+    def discreteness(self) -> dict[str, float]:
+        """The top-10 share of each dataset that there is."""
+        return {name: record["top10"] for name, record in self.records.items() if record["status"] == "available"}
+
+
+def dataset_set(comparison: Comparison, study: Study) -> list[str]:
+    """The datasets of the study that belong into a comparison.
+
+    A dataset without data belongs into it if the paper has it there: it is then left out with its reason.
+    """
+    if comparison.dataset_set == "all":
+        return list(study.datasets)
+    known = {name: row.published.top10 for name, row in paper_datasets().items()} | study.discreteness
+    return [name for name in study.datasets if known.get(name, 0.0) <= DISCRETE]
+
+
+def compared_methods(comparison: Comparison, methods: pd.DataFrame) -> list[Compared]:
+    """The methods of a comparison; those of whole experiments in the order of the results."""
+    compared = list(comparison.compared)
+    for experiment in comparison.whole:
+        names = methods.loc[methods["experiment"] == experiment, "method"].unique()
+        compared += [Compared(experiment, name, name) for name in names]
+    return [method for method in compared if method != comparison.baseline]
+
+
+def comparison_statistics(comparison: Comparison, study: Study) -> FigureStatistics:
+    """The statistics of a comparison under the study's protocol."""
+    comparison = comparison.under(study.protocol)
+    suffixes = figure_metrics(study.protocol)
+    return compare(
+        study.methods,
+        compared_methods(comparison, study.methods),
+        comparison.baseline,
+        {metric: suffixes[metric] for metric in comparison.metrics},
+        dataset_set(comparison, study),
+        study.protocol.cohens_d,
+        study.discreteness,
+    )
+
+
+def figure_statistics(artifact: Artifact, study: Study) -> FigureStatistics:
+    """Every number of one figure."""
+    if artifact.kind == "maps":
+        return FigureStatistics({"maps": study.maps, "sample": study.sample})
+    shown = artifact.shown(study.datasets)
+    if artifact.kind == "densities":
+        if not shown:
+            return _not_in_the_study(artifact)
+        return density_statistics(study.predictions, study.methods, shown[0])
+    if artifact.kind in ("decomposition", "pages"):
+        datasets = shown if artifact.kind == "decomposition" else _by_training_rows(study)
+        if not datasets:
+            return _not_in_the_study(artifact)
+        part, metric = artifact.curve
+        return curve_statistics(
+            study.curves,
+            study.methods,
+            datasets,
+            parts=[part or "validation"],
+            metrics=[metric] if metric else CURVE_METRICS,
+            pce_column=f"pce_{study.protocol.pce}",
+        )
+    assert artifact.comparison is not None
+    statistics = comparison_statistics(artifact.comparison, study)
+    tables = dict(statistics.tables)
+    if artifact.kind == "discreteness":
+        of_method = tables["per_dataset"][tables["per_dataset"]["method"] == artifact.method]
+        tables["isotonic"] = discreteness_statistics(of_method, artifact.method, artifact.comparison.metrics)
+    wanted = {name: tables[name] for name in artifact.statistics}
+    return FigureStatistics(**(vars(statistics) | {"tables": wanted}))
+
+
+def draw(artifact: Artifact, statistics: FigureStatistics, study: Study) -> Figure:
+    """The picture, with a footer that says what it stands on."""
+    title = f"{artifact.number}: {artifact.title}"
+    figure = _drawn(artifact, statistics, study, title)
+    style.add_footer(figure, footer(artifact, statistics, study))
+    return figure
+
+
+def _drawn(artifact: Artifact, statistics: FigureStatistics, study: Study, title: str) -> Figure:
+    if artifact.kind == "maps":
+        return draw_calibration_maps(statistics, title=title)
+    if artifact.kind not in ("comparison", "differences", "discreteness") and not statistics.datasets:
+        return style.message_figure("; ".join(statistics.notes) or "There are no results to draw.", title)
+    if artifact.kind == "densities":
+        return draw_densities(statistics, dataset=statistics.datasets[0], title=title)
+    if artifact.kind == "decomposition":
+        theirs = (published.figure1_curves(), published.figure1_marks()) if study.published else (None, None)
+        return draw_decomposition(
+            statistics,
+            datasets=statistics.datasets,
+            title=title,
+            published_curves=theirs[0],
+            published_marks=theirs[1],
+        )
+    if artifact.kind == "pages":
+        part, metric = artifact.curve
+        return draw_pages(statistics, metric=metric, part=part, title=title, datasets=_by_training_rows(study))
+    assert artifact.comparison is not None
+    comparison = artifact.comparison.under(study.protocol)
+    if artifact.kind == "discreteness":
+        return draw_discreteness(statistics, method=artifact.method, metrics=comparison.metrics, title=title)
+    # Only Figure 2's values are published, for the main base model and BASE with calibration data.
+    theirs_2 = published.figure2() if study.published and artifact.kind == "differences" else None
+    if artifact.kind == "differences":
+        return draw_differences(
+            statistics, title=title, metrics=comparison.metrics, methods=comparison.bars, published=theirs_2
+        )
+    return draw_comparison(
+        statistics,
+        title=title,
+        metrics=comparison.metrics,
+        baseline=comparison.baseline.label,
+        bars=comparison.bars,
+    )
+
+
+def _by_training_rows(study: Study) -> list[str]:
+    rows = {name: record.get("train_rows") or 0 for name, record in study.records.items()}
+    return sorted(study.datasets, key=lambda name: (rows.get(name, 0), name))
+
+
+def _not_in_the_study(artifact: Artifact) -> FigureStatistics:
+    names = " and ".join(artifact.datasets)
+    empty = {name: pd.DataFrame(columns=list(COLUMNS[name])) for name in artifact.statistics}
+    return FigureStatistics(empty, asked=len(artifact.datasets), notes=(f"This study has no {names}.",))
+
+
+def footer(artifact: Artifact, statistics: FigureStatistics, study: Study) -> str:
+    """What the figure stands on, in one line."""
+    parts = [f"Protocol: {study.protocol_words}"]
+    if artifact.kind != "maps":
+        what = "non-discrete datasets" if _leaves_discrete_out(artifact) else "datasets"
+        parts.append(f"{len(statistics.datasets)} of {statistics.asked} {what}")
+        parts.append(f"{statistics.splits} split{'s' if statistics.splits != 1 else ''}")
+    if artifact.datasets and statistics.datasets and not set(statistics.datasets) & set(artifact.datasets):
+        parts.append(f"{', '.join(statistics.datasets)} in place of {', '.join(artifact.datasets)}")
+    parts += left_out_words(statistics.left_out)
+    return " · ".join(parts)
+
+
+def left_out_words(left_out: Sequence[LeftOut]) -> list[str]:
+    """What was left out, by reason, the most frequent ones first."""
+    counts: Counter[str] = Counter()
+    for entry in left_out:
+        counts[entry.reason] += 1
+    words = [f"left out {count}×: {reason}" for reason, count in counts.most_common(LONGEST_LIST)]
+    if len(counts) > LONGEST_LIST:
+        words.append(f"and {len(counts) - LONGEST_LIST} more reasons (summary.json)")
+    return words
+
+
+def _leaves_discrete_out(artifact: Artifact) -> bool:
+    return artifact.comparison is not None and artifact.comparison.dataset_set == "non_discrete"
+
+
+def summary(name: str, artifact: Artifact, statistics: FigureStatistics, study: Study) -> dict[str, Any]:
+    """What `summary.json` says about a figure."""
+    comparison = artifact.comparison.under(study.protocol) if artifact.comparison else None
+    return {
+        "artifact": name,
+        "number": artifact.number,
+        "title": artifact.title,
+        "protocol": study.protocol_words,
+        "switches": asdict(study.protocol),
+        "baseline": comparison.baseline.label if comparison else None,
+        "datasets": list(statistics.datasets),
+        "datasets_asked": statistics.asked,
+        "splits": statistics.splits,
+        "left_out": [asdict(entry) for entry in statistics.left_out],
+        "notes": list(statistics.notes),
+        "headline": headline(artifact, statistics),
+        "footer": footer(artifact, statistics, study),
+    }
+
+
+def write_figure(name: str, study: Study, statistics_folder: Path, pdf: Path, png: Path) -> str:
+    """Write statistics, caption and picture of one figure; returns its headline."""
+    artifact = ARTIFACTS[name]
+    statistics = figure_statistics(artifact, study)
+    for table in artifact.statistics:
+        columns = list(COLUMNS[table])
+        write_text(statistics_folder / f"{table}.csv", statistics.tables[table][columns].to_csv(index=False))
+    described = summary(name, artifact, statistics, study)
+    write_json(statistics_folder / "summary.json", json.loads(json.dumps(described, default=str)))
+    write_text(statistics_folder / "caption.rst", caption(described))
+    with style.paper_style():
+        style.save(draw(artifact, statistics, study), pdf, png)
+    return str(described["headline"])
+
+
+def caption(described: Mapping[str, Any]) -> str:
+    """The caption of the report, in reStructuredText."""
+    sentences = [f"**{described['number']}.** {_rst(described['title'])}."]
+    if described["baseline"]:
+        sentences.append(f"Baseline: {_rst(described['baseline'])}.")
+    if described["headline"]:
+        sentences.append(_rst(described["headline"]))
+    return " ".join(sentences) + f"\n\n{_rst(described['footer'])}.\n"
+
+
+def _rst(text: str) -> str:
+    """`text` without anything that reStructuredText would read as markup."""
+    return "".join(f"\\{sign}" if sign in "\\*`_|" else sign for sign in text)

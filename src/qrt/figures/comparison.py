@@ -1,0 +1,206 @@
+"""Figures that compare methods over datasets: where the panels stand, and what each of them shows.
+
+Places are in inches from the upper left corner, so that print sizes do not depend on the number of panels, and rows of
+methods are equally high in all of them.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from qrt.figures import style
+from qrt.figures.critical_difference import draw_critical_difference, panel_rows, rank_limits, words_on_test
+from qrt.figures.difference_bars import draw_difference_bars, name_size, sorted_datasets
+from qrt.figures.letter_value_plot import draw_letter_values, words_on_datasets
+from qrt.statistics.figure_statistics import FigureStatistics
+
+FOOTER = 0.25  # left free at the bottom of every figure
+EDGE = 0.06  # left and right of everything
+TITLE, HEADING, PANEL_TITLE, AXIS = 0.24, 0.2, 0.16, 0.4  # heights of what is not a panel
+GAP = 0.16  # between a panel and the names to its right
+NAMES_SIZE = 6.5  # points, of the names of methods
+NARROWEST = 0.8  # where panels would be narrower, there are fewer columns
+BOX_ROW, RANK_ROW = 0.19, 0.135  # heights of a method's row
+BARS = 1.45  # height of a panel of bars
+BARS_WIDTH = style.TWO_COLUMNS - EDGE - 0.62  # beside it are ticks and label
+
+
+class _Page:
+    """A figure that is filled from top to bottom."""
+
+    def __init__(self, title: str, height: float) -> None:
+        lines = textwrap.wrap(title, 90)
+        self.height = TITLE * len(lines) + height + FOOTER
+        self.figure = plt.figure(figsize=(style.TWO_COLUMNS, self.height))
+        self.filled = 0.0
+        for line in lines:
+            self.write(TITLE, line, size=8.5, weight="bold")
+
+    def write(self, height: float, text: str, **font: Any) -> None:
+        """A line of text that takes `height`."""
+        self.filled += height
+        at = EDGE / style.TWO_COLUMNS, 1 - (self.filled - 0.07) / self.height
+        self.figure.text(*at, style.plain(text), va="baseline", **font)
+
+    def panel(self, left: float, width: float, height: float) -> Axes:
+        """A panel whose upper edge is where the page is filled to; it does not fill the page, there may be more."""
+        bottom = self.height - self.filled - height
+        across, up = style.TWO_COLUMNS, self.height
+        return self.figure.add_axes((left / across, bottom / up, width / across, height / up))
+
+
+class _Grid(NamedTuple):
+    """Panels of equal width side by side, each with the names of methods to its left."""
+
+    columns: int
+    names: float  # width of the names
+    width: float  # of a panel
+
+    def left(self, place: int) -> float:
+        return EDGE + self.names + (place % self.columns) * (self.names + self.width + GAP)
+
+    def height(self, panels: int, panel: float) -> float:
+        """Of so many panels of height `panel`, with the heading."""
+        return HEADING + math.ceil(panels / self.columns) * (PANEL_TITLE + panel + AXIS)
+
+
+def draw_comparison(
+    statistics: FigureStatistics,
+    *,
+    title: str,
+    metrics: Sequence[str],
+    baseline: str,
+    bars: Sequence[str] = (),
+    published: pd.DataFrame | None = None,
+) -> Figure:
+    """Differences in the first metric (if `bars` names methods), Cohen's d and critical differences of all metrics."""
+    names = list(dict.fromkeys(statistics.tables["per_dataset"]["method"]))
+    if not names:
+        return style.message_figure(_reason(statistics, "", ""), title)
+    methods = [name for name in names if name != baseline]
+    grid = _grid(names, len(metrics))
+    boxes = BOX_ROW * max(2, len(methods))
+    ranks = RANK_ROW * max(panel_rows(*_tables(statistics, metric, "ranks", "groups")) for metric in metrics)
+    bars_height = _bars_height(statistics, metrics[0], bars) if bars else 0.0
+    page = _Page(title, bars_height + grid.height(len(metrics), boxes) + grid.height(len(metrics), ranks))
+    letters = iter("abc")
+    if bars:
+        heading = f"{next(letters)}   Difference of the test {metrics[0]} to {baseline} on each dataset"
+        _add_bars(page, statistics, metrics[0], bars, published, heading)
+    page.write(HEADING, f"{next(letters)}   Letter values of Cohen's d against {baseline}", size=7.5)
+    for axes, metric in _panels(page, grid, metrics, boxes):
+        _draw_boxes(axes, statistics, metric, methods, names)
+    page.write(HEADING, f"{next(letters)}   Critical differences at the level 0.05", size=7.5)
+    for axes, metric in _panels(page, grid, metrics, ranks):
+        _draw_ranks(axes, statistics, metric, names, ranks / RANK_ROW)
+    return page.figure
+
+
+def draw_differences(
+    statistics: FigureStatistics,
+    *,
+    title: str,
+    metrics: Sequence[str],
+    methods: Sequence[str] = ("QRTC", "QRC"),
+    published: pd.DataFrame | None = None,
+) -> Figure:
+    """A panel of differences to the baseline for each metric; `published` are those of the first metric."""
+    page = _Page(title, sum(_bars_height(statistics, metric, methods) for metric in metrics))
+    for place, metric in enumerate(metrics):
+        letter = f"{chr(ord('a') + place)}   " if len(metrics) > 1 else ""
+        _add_bars(page, statistics, metric, methods, published if place == 0 else None, f"{letter}Test {metric}")
+    return page.figure
+
+
+def _grid(names: Sequence[str], panels: int) -> _Grid:
+    """As many columns as the widest name allows."""
+    widest = max(style.text_inches(name, NAMES_SIZE) for name in names) + 0.1
+    for columns in range(min(4, panels), 0, -1):
+        width = (style.TWO_COLUMNS - 2 * EDGE - (columns - 1) * GAP) / columns - widest
+        if width >= NARROWEST and (columns < 3 or columns == panels):
+            break
+    return _Grid(columns, widest, width)
+
+
+def _panels(page: _Page, grid: _Grid, metrics: Sequence[str], height: float) -> Iterator[tuple[Axes, str]]:
+    """An empty panel for each metric; the page is filled line by line."""
+    for start in range(0, len(metrics), grid.columns):
+        page.filled += PANEL_TITLE
+        for place, metric in enumerate(metrics[start : start + grid.columns]):
+            yield page.panel(grid.left(place), grid.width, height), metric
+        page.filled += height + AXIS
+
+
+def _draw_boxes(
+    axes: Axes, statistics: FigureStatistics, metric: str, methods: Sequence[str], names: Sequence[str]
+) -> None:
+    per_dataset, letter_values = _tables(statistics, metric, "per_dataset", "letter_values")
+    if letter_values["value"].notna().any():
+        draw_letter_values(axes, per_dataset, letter_values, methods, names)
+        axes.set_title(f"{metric}  ({words_on_datasets(letter_values)})", size=7)
+    else:
+        style.say_in(axes, _reason(statistics, metric, "no usable run", "Cohen's d"))
+        axes.set_title(metric, size=7)
+
+
+def _draw_ranks(axes: Axes, statistics: FigureStatistics, metric: str, names: Sequence[str], rows: float) -> None:
+    ranks, groups, friedman = _tables(statistics, metric, "ranks", "groups", "friedman")
+    if len(ranks):
+        limits = rank_limits(statistics.tables["ranks"])
+        draw_critical_difference(axes, ranks, groups, names, limits=limits, rows=rows)
+        axes.set_title(f"{metric}  ({words_on_test(friedman)})", size=7)
+    else:
+        style.say_in(axes, _reason(statistics, metric, "rank tests"))
+        axes.set_title(metric, size=7)
+
+
+def _bars_height(statistics: FigureStatistics, metric: str, methods: Sequence[str]) -> float:
+    (per_dataset,) = _tables(statistics, metric, "per_dataset")
+    datasets = sorted_datasets(per_dataset, methods)
+    angle, size = name_size(datasets, BARS_WIDTH)
+    widest = max((style.text_inches(style.short_name(dataset), size) for dataset in datasets), default=0.0)
+    return HEADING + BARS + (widest if angle else size / 72) + 0.16
+
+
+def _add_bars(
+    page: _Page,
+    statistics: FigureStatistics,
+    metric: str,
+    methods: Sequence[str],
+    published: pd.DataFrame | None,
+    heading: str,
+) -> None:
+    (per_dataset,) = _tables(statistics, metric, "per_dataset")
+    height = _bars_height(statistics, metric, methods)
+    page.write(HEADING, heading, size=7.5)
+    axes = page.panel(style.TWO_COLUMNS - EDGE - BARS_WIDTH, BARS_WIDTH, BARS)
+    if sorted_datasets(per_dataset, methods):
+        draw_difference_bars(axes, per_dataset, metric, methods, published=published)
+    else:
+        style.say_in(axes, _reason(statistics, metric, "no usable run", "no differences"))
+    page.filled += height - HEADING
+
+
+def _tables(statistics: FigureStatistics, metric: str, *names: str) -> list[pd.DataFrame]:
+    """Tables of one metric."""
+    return [table[table["metric"] == metric] for table in (statistics.tables[name] for name in names)]
+
+
+def _reason(statistics: FigureStatistics, metric: str, *subjects: str) -> str:
+    """Why a panel is empty: the note on one of `subjects` for this metric ("NLL, PCE: ..."), or one on all metrics."""
+    on_all = ["no usable results for this panel"]
+    for note in statistics.notes:
+        of, colon, remark = note.partition(": ")
+        if colon and metric in of.split(", ") and any(subject in remark for subject in subjects):
+            return remark
+        if not colon:
+            on_all.insert(0, note)
+    return on_all[0]

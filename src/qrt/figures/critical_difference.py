@@ -1,0 +1,88 @@
+"""Critical-difference diagrams (Demsar, 2006, Figure 1): mean ranks on an axis, bars over groups without difference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from qrt.figures import style
+
+BAR_STEP = 0.5  # distance of two bars, in rows
+
+
+def rank_limits(ranks: pd.DataFrame) -> tuple[int, int]:
+    """Whole ranks around all mean ranks of a table, at least one apart."""
+    low, high = math.floor(ranks["mean_rank"].min()), math.ceil(ranks["mean_rank"].max())
+    return (low, high) if low < high else (low - 1, high + 1)
+
+
+def bar_levels(ranks: pd.DataFrame, groups: pd.DataFrame) -> dict[int, int]:
+    """group -> level of its bar (0 is nearest the methods), so that bars of one level keep apart; of one metric."""
+    mean_ranks = ranks.set_index("method")["mean_rank"]
+    spans = groups["method"].map(mean_ranks).groupby(groups["group"]).agg(["min", "max"]).sort_values(["min", "max"])
+    filled: list[float] = []  # worst rank so far on each level
+    levels = {}
+    for group, best, worst in spans.itertuples():
+        level = next((level for level, last in enumerate(filled) if best > last + 0.15), len(filled))
+        filled[level : level + 1] = [worst]
+        levels[int(group)] = level
+    return levels
+
+
+def panel_rows(ranks: pd.DataFrame, groups: pd.DataFrame) -> float:
+    """How many rows of methods high a diagram has to be, its bars included; of one metric."""
+    levels = 1 + max(bar_levels(ranks, groups).values(), default=0)
+    return max(4.0, len(ranks) + 0.25 + BAR_STEP * levels)
+
+
+def draw_critical_difference(
+    axes: Axes,
+    ranks: pd.DataFrame,
+    groups: pd.DataFrame,
+    colours: Sequence[str],
+    *,
+    limits: tuple[int, int],
+    rows: float,
+) -> None:
+    """Mean ranks with rank 1 to the right; both tables hold one metric only.
+
+    Every method has a row, the best on top: its line goes from its name to its mean rank and down to the axis. Worse
+    methods end lower and further left, so that lines never cross and names never collide, however close the ranks are.
+    A bar joins a group; the dots on it are its members, since a group need not be all methods between its ends.
+    `limits`: ends of the axis; `rows`: height of the panel, not below `panel_rows`.
+    """
+    ranks = ranks.sort_values("mean_rank", kind="stable")
+    margin = 0.04 * (limits[1] - limits[0])
+    worst, best = limits[1] + margin, limits[0] - margin
+    first_bar = len(ranks) - 0.35
+    bottom = rows - 0.6
+    for row, (method, rank) in enumerate(zip(ranks["method"], ranks["mean_rank"], strict=True)):
+        axes.plot([worst, rank, rank], [row, row, bottom], color=style.colour(method, colours), linewidth=0.8)
+        style.draw_marker(axes, rank, row, method, colours)
+    mean_ranks = ranks.set_index("method")["mean_rank"]
+    for group, level in bar_levels(ranks, groups).items():
+        members = groups.loc[groups["group"] == group, "method"]
+        at = mean_ranks[members].to_numpy()
+        height = first_bar + BAR_STEP * level
+        axes.hlines(height, at.min(), at.max(), color=style.INK, linewidth=1.6, zorder=3)
+        faces = [style.colour(method, colours) for method in members]
+        axes.scatter(at, np.full(len(at), height), s=8, c=faces, edgecolors=style.INK, linewidths=0.5, zorder=4)
+    axes.set_xlim(worst, best)
+    axes.set_xticks(range(limits[0], limits[1] + 1, 1 + (limits[1] - limits[0]) // 7))
+    axes.set_ylim(bottom, -0.6)
+    style.name_rows(axes, ranks["method"].tolist(), colours)
+    axes.set(xlabel="mean rank   better →", ylabel="")
+
+
+def words_on_test(friedman: pd.DataFrame) -> str:
+    """What the diagram stands on: the number of datasets and Friedman's p, from the one row of a metric."""
+    row = friedman.iloc[0]
+    datasets = f"{row['datasets']:.0f} datasets"
+    if not np.isfinite(row["p_value"]):
+        return f"{datasets}, no Friedman test"
+    p_value = row["p_value"]
+    return f"{datasets}, Friedman p {'< 0.001' if p_value < 0.001 else f'= {p_value:.2g}'}"

@@ -1,0 +1,87 @@
+"""Letter-value plots of Cohen's d over the datasets, one box for each method (Hofmann, Wickham and Kafadar, 2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import seaborn
+from matplotlib.axes import Axes
+
+from qrt.figures import style
+
+# With this depth seaborn's boxes end at the quantiles 1/8, 1/4, 3/4 and 7/8, those of the table `letter_values`.
+DEPTH = 2
+# Below this number of datasets the tails hold less than one dataset each: every dataset is a point.
+FEWEST_FOR_TAILS = 8
+THRESHOLD = 1.0  # d = 1 is one standard deviation; the axis is linear up to there
+
+
+def sorted_by_median(letter_values: pd.DataFrame, methods: Sequence[str]) -> list[str]:
+    """`methods` with the lowest median first; those without a value come last, in their own order."""
+    medians = letter_values[letter_values["quantile"] == 0.5].dropna().set_index("method")["value"]
+    return sorted(methods, key=lambda method: medians.get(method, np.inf))
+
+
+def words_on_datasets(letter_values: pd.DataFrame) -> str:
+    """How many datasets the boxes of one metric stand on."""
+    fewest, most = letter_values["datasets"].min(), letter_values["datasets"].max()
+    span = f"{most}" if fewest == most else f"{fewest} to {most}"
+    return f"{span} dataset" if span == "1" else f"{span} datasets"
+
+
+def draw_letter_values(
+    axes: Axes, per_dataset: pd.DataFrame, letter_values: pd.DataFrame, methods: Sequence[str], colours: Sequence[str]
+) -> None:
+    """One box of Cohen's d for each of `methods`, best on top; both tables hold one metric only.
+
+    `colours` are all methods of the figure, in the order that gives them their colours. Rows are one unit apart.
+    """
+    order = sorted_by_median(letter_values, methods)
+    values = {
+        method: rows["cohens_d"][np.isfinite(rows["cohens_d"])].to_numpy(dtype=float)
+        for method, rows in per_dataset.groupby("method")
+    }
+    most = max((len(values.get(method, ())) for method in order), default=0)
+    axes.axvline(0, color=style.GREY, linewidth=0.6, zorder=0)
+    for row, method in enumerate(order):
+        found = values.get(method, np.empty(0))
+        if len(found):
+            _draw_box(axes, row, found, style.colour(method, colours))
+        if len(found) < most:
+            words = f"n = {len(found)}" if len(found) else "no values"
+            axes.annotate(
+                words, (1, row), xycoords=axes.get_yaxis_transform(), xytext=(0, -4), textcoords="offset points",
+                ha="right", va="center", fontsize=5, color=style.GREY,
+            )  # fmt: skip
+    drawn = np.concatenate([values.get(method, np.empty(0)) for method in order] or [np.empty(0)])
+    # The scale is set after drawing: on a symlog axis seaborn would interpolate quantiles between logarithms.
+    style.symlog_axis(axes, "x", *((drawn.min(), drawn.max()) if len(drawn) else (0, 0)), THRESHOLD, most_ticks=5)
+    axes.grid(axis="x")
+    axes.set_ylim(len(order) - 0.4, -0.6)
+    style.name_rows(axes, order, colours)
+    axes.set(xlabel="← better   Cohen's d", ylabel="")
+
+
+def _draw_box(axes: Axes, row: int, values: np.ndarray, colour: str) -> None:
+    """Boxes between the letter values, the median as a line, datasets beyond the boxes (or all, if few) as circles."""
+    few = len(values) < FEWEST_FOR_TAILS
+    seaborn.boxenplot(
+        x=values,
+        y=np.full(len(values), row),
+        orient="y",
+        native_scale=True,
+        ax=axes,
+        color=colour,
+        k_depth=DEPTH,
+        width=0.72,
+        linewidth=0.5,
+        linecolor=style.INK,
+        showfliers=not few,
+        box_kws={"facecolors": [style.light(colour, share) for share in (0.6, 0.15, 0.6)]},
+        line_kws={"linewidth": 1.4, "color": "white" if not few else style.INK},
+        flier_kws={"s": 5, "linewidths": 0.5, "edgecolor": colour},
+    )
+    if few:
+        axes.scatter(values, np.full(len(values), row), s=7, linewidths=0.6, edgecolors=style.INK, facecolors="white")

@@ -1,0 +1,241 @@
+"""The comparison of methods over datasets: effects against a baseline and rank tests (spec, section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from qrt.statistics.columns import COLUMNS
+from qrt.statistics.compared import Compared
+from qrt.statistics.effects import LETTER_QUANTILES, cohens_d, letter_values, moments, relative_difference
+from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+from qrt.statistics.rank_tests import rank_tables
+
+Array = NDArray[np.float64]
+
+TABLES = ("per_dataset", "letter_values", "ranks", "friedman", "pairs", "groups")
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """The runs of the compared methods: rows of the table of methods with their `label`, and the same as arrays."""
+
+    labels: list[str]  # the baseline first
+    datasets: list[str]
+    rows: pd.DataFrame
+    found: NDArray[np.bool_]  # (M, D, S): there is a row
+    ok: NDArray[np.bool_]  # (M, D, S): its status is ok
+    values: dict[str, Array]  # metric -> (M, D, S): NaN where the run is not usable
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """(M, D, S): the run has at least one usable metric."""
+        return np.any([np.isfinite(values) for values in self.values.values()], axis=0)
+
+
+def compare(  # noqa: PLR0917 (what is compared, with what, on what)
+    methods: pd.DataFrame,
+    compared: Sequence[Compared],
+    baseline: Compared,
+    metrics: Mapping[str, str],
+    datasets: Sequence[str],
+    cohens_d_form: str,
+    discreteness: Mapping[str, float],
+    *,
+    part: str = "test",
+) -> FigureStatistics:
+    """All numbers of a figure that compares methods with a baseline and with each other.
+
+    `methods` is the table of methods, `metrics` maps labels to metrics (lower is better), `datasets` are those that
+    belong in the figure. A run counts for a metric if its status is ok and the value finite. The baseline is one of the
+    methods of the rank tests, the first.
+    """
+    columns = {metric: f"{part}_{suffix}" for metric, suffix in metrics.items()}
+    runs = _collect(methods, list(dict.fromkeys((baseline, *compared))), columns, datasets)
+    usable = runs.usable
+    entered: NDArray[np.bool_] = np.any(usable, axis=(0, 2))
+    names = [name for name, enters in zip(runs.datasets, entered, strict=True) if enters]
+    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in TABLES}
+    remarks: dict[str, list[str]] = {}  # what is to be said -> of which metrics
+    incomplete: dict[tuple[str, ...], list[str]] = {}  # datasets outside the rank tests -> of which metrics
+    for metric, everywhere in runs.values.items():
+        values = everywhere[:, entered]
+        there: NDArray[np.bool_] = np.any(np.isfinite(values), axis=(1, 2))
+        shown = [label for label, is_there in zip(runs.labels, there, strict=True) if is_there]
+        per_dataset = _per_dataset(runs.labels, names, values, cohens_d_form)
+        per_dataset["discreteness"] = per_dataset["dataset"].map(dict(discreteness)).astype(float)
+        means, left = _complete_blocks(shown, names, values[there])
+        tables = rank_tables(means)
+        tables["per_dataset"] = per_dataset[per_dataset["method"].isin(shown)]
+        tables["letter_values"] = _letter_values(tables["per_dataset"], runs.labels[0])
+        for name, table in tables.items():
+            parts[name].append(table.assign(metric=metric))
+        for remark in _remarks(runs.labels[0], shown, means, tables["per_dataset"]):
+            remarks.setdefault(remark, []).append(metric)
+        if left:
+            incomplete.setdefault(left, []).append(metric)
+    notes = [f"{', '.join(of)}: {remark}" for remark, of in remarks.items()]
+    return FigureStatistics(
+        tables={name: _stacked(name, tables) for name, tables in parts.items()},
+        datasets=tuple(names),
+        asked=len(datasets),
+        splits=int(usable.any(axis=0).sum(axis=1).max(initial=0)),
+        left_out=(*_left_out(runs), *_outside_the_rank_tests(incomplete)),
+        notes=notes if names else ["no usable run of the compared methods on any dataset"],
+    )
+
+
+def _collect(
+    methods: pd.DataFrame, compared: Sequence[Compared], columns: Mapping[str, str], datasets: Sequence[str]
+) -> _Runs:
+    labels = [one.label for one in compared]
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"two of the compared methods have the same label: {labels}")
+    asked = methods[methods["dataset"].isin(list(datasets))]
+    rows = pd.concat(
+        [
+            asked[(asked["experiment"] == one.experiment) & (asked["method"] == one.method)].assign(label=one.label)
+            for one in compared
+        ]
+    ).sort_values("split", kind="stable")
+    if rows.duplicated(["label", "dataset", "split"]).any():
+        raise ValueError("the table of methods has two rows for one method, dataset and split")
+    splits = np.unique(rows["split"].to_numpy())
+    place = (
+        pd.Index(labels).get_indexer(rows["label"]),
+        pd.Index(list(datasets)).get_indexer(rows["dataset"]),
+        np.searchsorted(splits, rows["split"].to_numpy()),
+    )
+    shape = (len(labels), len(datasets), len(splits))
+    is_ok = (rows["status"] == "ok").to_numpy(dtype=bool)
+    found, ok = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    found[place], ok[place] = True, is_ok
+    values = {}
+    for metric, column in columns.items():
+        value = rows[column].to_numpy(dtype=float)
+        values[metric] = np.full(shape, np.nan)
+        values[metric][place] = np.where(is_ok & np.isfinite(value), value, np.nan)
+    return _Runs(labels, list(datasets), rows, found, ok, values)
+
+
+def _per_dataset(labels: Sequence[str], datasets: Sequence[str], values: Array, cohens_d_form: str) -> pd.DataFrame:
+    """Means and effects of one metric, values (M, D, S) with the baseline first."""
+    own, baseline = moments(values), values[:1]
+    common = np.isfinite(values) & np.isfinite(baseline)
+    differences = np.where(common, values - baseline, np.nan)
+    differences[0] = np.nan  # the baseline has none to itself
+    paired = moments(differences)
+    effects = {form: cohens_d(values, baseline, form) for form in ("pooled", "released")}
+    for effect in effects.values():
+        effect[0] = np.nan
+    table: dict[str, Any] = {
+        "method": np.repeat(np.array(labels, dtype=object), len(datasets)),
+        "dataset": np.tile(np.array(datasets, dtype=object), len(labels)),
+        "splits": own.runs.ravel(),
+        "mean": own.mean.ravel(),
+        "standard_error": own.standard_error.ravel(),
+        "baseline": labels[0],
+        "common_splits": common.sum(axis=-1).ravel(),
+        "difference": paired.mean.ravel(),
+        "difference_standard_error": paired.standard_error.ravel(),
+        "relative_difference": relative_difference(
+            paired.mean, moments(np.where(common, baseline, np.nan)).mean
+        ).ravel(),
+        "cohens_d": effects[cohens_d_form].ravel(),
+        "cohens_d_pooled": effects["pooled"].ravel(),
+        "cohens_d_released": effects["released"].ravel(),
+    }
+    return pd.DataFrame(table)
+
+
+def _letter_values(per_dataset: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    rows = []
+    for method, of_method in per_dataset.groupby("method", sort=False):
+        if method != baseline:
+            values, datasets = letter_values(of_method["cohens_d"].to_numpy())
+            rows += [(method, *entry, datasets) for entry in zip(LETTER_QUANTILES, values, strict=True)]
+    return pd.DataFrame(rows, columns=["method", "quantile", "value", "datasets"])
+
+
+def _complete_blocks(
+    labels: Sequence[str], datasets: Sequence[str], values: Array
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Means over the splits that all methods have, datasets x methods, and the datasets without such a split."""
+    common: NDArray[np.bool_] = np.all(np.isfinite(values), axis=0)  # (D, S)
+    complete = common.any(axis=1)
+    means = moments(np.where(common, values, np.nan)).mean
+    table = pd.DataFrame(means.T, index=list(datasets), columns=list(labels))
+    return table[complete], tuple(table.index[~complete])
+
+
+def _remarks(baseline: str, shown: Sequence[str], means: pd.DataFrame, per_dataset: pd.DataFrame) -> Iterator[str]:
+    """What the tables of one metric lack."""
+    if baseline not in shown:
+        yield f"no usable run of {baseline}, so there are no differences to it"
+    elif len(shown) > 1 and per_dataset["cohens_d"].isna().all():
+        yield "Cohen's d is not defined on any dataset (it needs two splits, and runs that are not all equal)"
+    if len(shown) < 2 or len(means) < 2:
+        yield (
+            "rank tests need two methods and two datasets on which all methods have a run in a common split; "
+            f"here {len(shown)} and {len(means)}"
+        )
+
+
+def _left_out(runs: _Runs) -> Iterator[LeftOut]:
+    """Whole datasets, whole methods, then single runs and single values."""
+    states = runs.rows.groupby("dataset", sort=False)["status"].agg(set).to_dict()
+    known = np.zeros(len(runs.datasets), dtype=bool)
+    for place, dataset in enumerate(runs.datasets):
+        if dataset not in states:
+            yield LeftOut(dataset, 1, "no results of the compared methods")
+        elif states[dataset] <= {"unavailable", "invalid"}:
+            yield LeftOut(dataset, 1, _reasons(runs.rows[runs.rows["dataset"] == dataset]))
+        else:
+            known[place] = True
+    expected = runs.found.any(axis=0) & known[:, None]  # (D, S)
+    for label, found, ok, usable in zip(runs.labels, runs.found, runs.ok, runs.usable, strict=True):
+        if usable.any():
+            yield from _left_out_of_method(runs, label, expected & ~found, expected & found & ~ok)
+        elif known.any():
+            yield LeftOut(label, int(expected.sum()), "no usable run" if (found & expected).any() else "no results")
+
+
+def _left_out_of_method(
+    runs: _Runs, label: str, missing: NDArray[np.bool_], failed: NDArray[np.bool_]
+) -> Iterator[LeftOut]:
+    """The runs of a method that are missing or failed, each (D, S), and its values that are not finite."""
+    rows, method = runs.rows, runs.labels.index(label)
+    not_finite = {metric: runs.ok[method] & ~np.isfinite(values[method]) for metric, values in runs.values.items()}
+    for place, dataset in enumerate(runs.datasets):
+        if failed[place].any():
+            of_both = rows[(rows["label"] == label) & (rows["dataset"] == dataset) & (rows["status"] != "ok")]
+            yield LeftOut(f"{label} on {dataset}", len(of_both), _reasons(of_both))
+        if missing[place].any():
+            yield LeftOut(f"{label} on {dataset}", int(missing[place].sum()), "no result")
+        for metric, unusable in not_finite.items():
+            if unusable[place].any():
+                yield LeftOut(f"{label} on {dataset}, {metric}", int(unusable[place].sum()), "value is not finite")
+
+
+def _reasons(rows: pd.DataFrame) -> str:
+    """The different states and reasons of the rows in one line."""
+    states = rows["status"] + rows["reason"].fillna("").map(lambda reason: f": {reason}" if reason else "")
+    return "; ".join(dict.fromkeys(states))
+
+
+def _outside_the_rank_tests(incomplete: Mapping[tuple[str, ...], Sequence[str]]) -> Iterator[LeftOut]:
+    for datasets, metrics in incomplete.items():
+        reason = f"no split in which all methods have a usable run: {', '.join(datasets)}"
+        yield LeftOut(f"rank tests of {', '.join(metrics)}", len(datasets), reason)
+
+
+def _stacked(name: str, tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The tables of all metrics as one, with the documented columns also where there are no rows."""
+    filled = [table for table in tables if len(table)]
+    together = pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
+    return together.reindex(columns=list(COLUMNS[name]))

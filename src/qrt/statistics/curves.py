@@ -1,0 +1,237 @@
+"""Metrics per epoch, and their values at the selected epoch, averaged over splits (Figures 1 and 15 to 18)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+
+CURVES = ("BASE", "QRT")
+STARS = ("QRC", "QRTC")
+CURVE_COLUMNS = ("dataset", "method", "part", "metric", "epoch", "runs", "mean", "standard_error", "all_alive")
+SELECTED_COLUMNS = (
+    "dataset",
+    "method",
+    "part",
+    "metric",
+    "mark",
+    "selected_epoch",
+    "value",
+    "standard_error",
+    "runs",
+)
+_PREFIX = {"train": "train", "validation": "val"}  # of a part's columns in the table `methods`
+_RUN = ["dataset", "method", "split"]
+_WITHOUT_DATA = ("unavailable", "invalid")
+_STAR_METRICS = ("nll_recalibrated", "pce")  # what is left to compare once F is recalibrated
+
+
+def curve_statistics(
+    curves: pd.DataFrame,
+    methods: pd.DataFrame,
+    datasets: Sequence[str],
+    *,
+    parts: Sequence[str],
+    metrics: Sequence[str],
+    pce_column: str,
+) -> FigureStatistics:
+    """The tables `curves` and `selected` of the per-epoch figures (columns: `qrt.statistics.columns`).
+
+    `curves` and `methods` are result tables; `methods` has the tuned rows of the experiments main and base_train.
+    BASE is the network without calibration data (spec, section 5), QRT the network of QRTC, so that the star of QRTC is
+    that very network after its post-hoc step. Values are of the standardised y, as in the published curves;
+    `pce_column` names the PCE of the stars in `methods` (the curves have pce_levels).
+    """
+    runs = _runs(methods, datasets)
+    points = _points(curves, runs[runs["method"].isin(CURVES)])
+    runs = runs.assign(problem=_problems(runs, points))
+    usable = runs[runs["problem"] == ""]
+    scales = _log_scales(points, runs)
+    points = points.merge(usable[_RUN], on=_RUN)
+    in_parts = points[points["part"].isin(parts)]
+    long = _long(in_parts, metrics, ["part", "epoch"])
+    at_selection = _long(
+        pd.concat([_bars(in_parts, usable, parts), _stars(usable, scales, parts, pce_column)]),
+        metrics,
+        ["part", "selected_epoch"],
+    )
+    at_selection = at_selection[at_selection["method"].isin(CURVES) | at_selection["metric"].isin(_STAR_METRICS)]
+    with_curves = set(points["dataset"])
+    return FigureStatistics(
+        tables={
+            "curves": _in_order(_curve_table(long), CURVE_COLUMNS, datasets, parts, metrics),
+            "selected": _in_order(_selected_table(at_selection), SELECTED_COLUMNS, datasets, parts, metrics),
+        },
+        datasets=[name for name in datasets if name in with_curves],
+        asked=len(datasets),
+        splits=int(points.groupby("dataset")["split"].nunique().max()) if len(points) else 0,
+        left_out=[*_left_out_runs(runs, datasets), *_left_out_values(long, at_selection)],
+        notes=_notes(methods, runs),
+    )
+
+
+def _runs(methods: pd.DataFrame, datasets: Sequence[str]) -> pd.DataFrame:
+    """The rows of `methods` behind BASE, QRC, QRT and QRTC under these names, one per dataset, method and split."""
+    plain = _tuned(methods, "base_train", "BASE-TRAIN")
+    trained, alone = _tuned(methods, "main", "QRTC"), _tuned(methods, "main", "QRT")
+    of_curve = pd.concat([trained, alone[~alone["dataset"].isin(trained["dataset"])]])
+    named = {"BASE": plain, "QRC": _tuned(methods, "main", "QRC"), "QRT": of_curve, "QRTC": trained}
+    runs = pd.concat([rows.assign(method=name) for name, rows in named.items()], ignore_index=True)
+    return runs[runs["dataset"].isin(datasets)].astype({"split": "int64"})
+
+
+def _tuned(methods: pd.DataFrame, experiment: str, method: str) -> pd.DataFrame:
+    return methods[(methods["experiment"] == experiment) & (methods["method"] == method)]
+
+
+def _points(curves: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """The records of the runs' networks, one row per run, part and epoch."""
+    networks = runs[[*_RUN, "variant", "kernel_width", "selected_epoch"]]
+    recorded = curves.drop(columns="selected_epoch").astype({"split": "int64"})
+    points = recorded.merge(networks, on=["dataset", "split", "variant"], suffixes=("", "_asked"))
+    # What does not depend on the meaning of b has no kernel width.
+    either_missing = points["kernel_width"].isna() | points["kernel_width_asked"].isna()
+    points = points[either_missing | (points["kernel_width"] == points["kernel_width_asked"])]
+    return points.drop_duplicates([*_RUN, "part", "epoch"])
+
+
+def _problems(runs: pd.DataFrame, points: pd.DataFrame) -> np.ndarray:
+    """Why a run cannot enter; empty if it can."""
+    with_curve = pd.MultiIndex.from_frame(points[_RUN].drop_duplicates())
+    without = runs["method"].isin(CURVES) & ~pd.MultiIndex.from_frame(runs[_RUN]).isin(with_curve)
+    unselected = ~(pd.to_numeric(runs["selected_epoch"]) > 0)
+    conditions = [(runs["status"] != "ok").to_numpy(), unselected.to_numpy(), without.to_numpy()]
+    return np.select(conditions, [runs["status"].to_numpy(object), "no epoch was selected", "no curve"], "")
+
+
+def _bars(points: pd.DataFrame, usable: pd.DataFrame, parts: Sequence[str]) -> pd.DataFrame:
+    """The record of each run at its selected epoch; missing values where there is none."""
+    selected = points[points["epoch"] == points["selected_epoch"]].drop(columns="selected_epoch")
+    return _in_parts(usable[usable["method"].isin(CURVES)], parts).merge(selected, on=[*_RUN, "part"], how="left")
+
+
+def _log_scales(points: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """log(scale of y) of each dataset and split: NLL_original - NLL_standardised, the same for every network.
+
+    The network of BASE has its NLL on both scales: at its selected epoch, and after training.
+    """
+    base = points[(points["method"] == "BASE") & (points["part"] == "validation")]
+    standardised = base[base["epoch"] == base["selected_epoch"]][["dataset", "split", "nll_base"]]
+    original = runs[runs["method"] == "BASE"][["dataset", "split", "val_nll"]]
+    both = standardised.merge(original, on=["dataset", "split"])
+    return both.assign(log_scale=both["val_nll"] - both["nll_base"])[["dataset", "split", "log_scale"]]
+
+
+def _stars(usable: pd.DataFrame, scales: pd.DataFrame, parts: Sequence[str], pce_column: str) -> pd.DataFrame:
+    """NLL (of the standardised y) and PCE of the post-hoc methods after training."""
+    rows = usable[usable["method"].isin(STARS)].merge(scales, on=["dataset", "split"], how="left")
+    stars = []
+    for part in parts:
+        nll, pce = rows[f"{_PREFIX[part]}_nll"] - rows["log_scale"], rows[f"{_PREFIX[part]}_{pce_column}"]
+        stars.append(rows[[*_RUN, "selected_epoch"]].assign(part=part, nll_recalibrated=nll, pce=pce))
+    return pd.concat(stars)
+
+
+def _in_parts(runs: pd.DataFrame, parts: Sequence[str]) -> pd.DataFrame:
+    return runs[[*_RUN, "selected_epoch"]].merge(pd.DataFrame({"part": list(parts)}), how="cross")
+
+
+def _long(values: pd.DataFrame, metrics: Sequence[str], identifiers: Sequence[str]) -> pd.DataFrame:
+    """One row per value, in the column `value`, missing where it is not finite."""
+    long = values.melt([*_RUN, *identifiers], list(metrics), var_name="metric")
+    value = long["value"].astype(float)
+    return long.assign(value=value.where(np.isfinite(value)))
+
+
+def _averaged(long: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Number, mean and standard error of the values in each group, from the population sd as published."""
+    values = long.groupby(list(keys), sort=False)["value"]
+    table = pd.DataFrame({"runs": values.count(), "mean": values.mean(), "deviation": values.std(ddof=0)})
+    table = table[table["runs"] > 0]
+    return table.assign(standard_error=table["deviation"] / np.sqrt(table["runs"])).reset_index()
+
+
+def _curve_table(long: pd.DataFrame) -> pd.DataFrame:
+    """Means over the runs that are alive at an epoch; a run ends at its early stop."""
+    table = _averaged(long, ["dataset", "method", "part", "metric", "epoch"])
+    entered = long.groupby(["dataset", "method"])["split"].nunique().rename("entered").reset_index()
+    table = table.merge(entered, on=["dataset", "method"], how="left")
+    return table.assign(all_alive=table["runs"] == table["entered"])
+
+
+def _selected_table(at_selection: pd.DataFrame) -> pd.DataFrame:
+    """Means over runs of the selected epoch, and of the values each run has at its own."""
+    finite = at_selection[at_selection["value"].notna()]
+    keys = ["dataset", "method", "part", "metric"]
+    epochs = finite.astype({"selected_epoch": float}).groupby(keys, sort=False)["selected_epoch"].mean().reset_index()
+    table = _averaged(finite, keys).merge(epochs, on=keys).rename(columns={"mean": "value"})
+    return table.assign(mark=np.where(table["method"].isin(STARS), "star", "bar"))
+
+
+def _in_order(
+    table: pd.DataFrame, columns: Sequence[str], datasets: Sequence[str], parts: Sequence[str], metrics: Sequence[str]
+) -> pd.DataFrame:
+    """These columns, with the rows in the order of the study."""
+    orders = {"dataset": list(datasets), "method": [*CURVES, *STARS], "part": list(parts), "metric": list(metrics)}
+    places = {
+        name: table[name].map({value: place for place, value in enumerate(order)}) for name, order in orders.items()
+    }
+    if "epoch" in columns:
+        places["epoch"] = table["epoch"]
+    order = np.lexsort([places[name] for name in reversed(places)])
+    return table.iloc[order][list(columns)].reset_index(drop=True)
+
+
+def _left_out_runs(runs: pd.DataFrame, datasets: Sequence[str]) -> list[LeftOut]:
+    """Datasets without data or results, then runs, in the order of the study."""
+    left_out = []
+    outcomes = runs[[*_RUN, "status", "reason", "problem"]]
+    by_dataset = dict(iter(outcomes.groupby("dataset", sort=False)))
+    for dataset in datasets:
+        if dataset not in by_dataset:
+            left_out.append(LeftOut(dataset, 1, "no results"))
+            continue
+        rows = by_dataset[dataset]
+        if rows["status"].isin(_WITHOUT_DATA).all():
+            first = rows.iloc[0]
+            left_out.append(LeftOut(dataset, 1, f"{first['status']}: {first['reason']}"))
+            continue
+        splits = rows["split"].nunique()
+        for method in (*CURVES, *STARS):
+            of_method = rows[rows["method"] == method]
+            if len(of_method) < splits:
+                left_out.append(LeftOut(f"{method} on {dataset}", splits - len(of_method), "no result"))
+            for problem, count in of_method["problem"].value_counts(sort=False).items():
+                if problem:
+                    left_out.append(LeftOut(f"{method} on {dataset}", int(count), str(problem)))
+    return left_out
+
+
+def _left_out_values(long: pd.DataFrame, at_selection: pd.DataFrame) -> list[LeftOut]:
+    """Values of runs that entered otherwise; `count` is the number of runs."""
+    left_out = []
+    for values, reason in (
+        (long, "not finite at some epochs"),
+        (at_selection, "no finite value at the selected epoch"),
+    ):
+        lost = values[values["value"].isna()]
+        runs = lost.groupby(["dataset", "method", "part", "metric"], sort=False)["split"].nunique()
+        for (dataset, method, part, metric), count in runs.items():
+            left_out.append(LeftOut(f"{method} on {dataset}, {metric} ({part})", int(count), reason))
+    return left_out
+
+
+def _notes(methods: pd.DataFrame, runs: pd.DataFrame) -> list[str]:
+    """What a reader must know who compares QRT with other figures."""
+    alone = _tuned(methods, "main", "QRT")[["dataset", "split", "variant"]]
+    both = runs[runs["method"] == "QRTC"].merge(alone, on=["dataset", "split"], suffixes=("", "_alone"))
+    others = both[both["variant"] != both["variant_alone"]]["dataset"].nunique()
+    if not others:
+        return []
+    return [
+        f"QRT is shown with the bandwidth that is tuned for QRTC; tuned alone it has another one on {others} of "
+        f"{both['dataset'].nunique()} datasets"
+    ]

@@ -1,0 +1,129 @@
+"""Rank tests of methods over datasets (spec, section 7): Friedman, then Wilcoxon for each pair with Holm's correction.
+
+`means` is a table with a row for each dataset and a column for each method, complete; lower is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+Array = NDArray[np.float64]
+
+LEVEL = 0.05  # of significance
+
+
+def rank_tables(means: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The tables ranks, friedman, pairs and groups of one metric; none with fewer than two methods or two datasets."""
+    datasets, methods = means.shape
+    if datasets < 2 or methods < 2:
+        return {}
+    ranks = mean_ranks(means.to_numpy())
+    statistic, p_value = friedman(means.to_numpy())
+    pairs = _pairs(means, may_differ=methods == 2 or p_value < LEVEL)
+    different = {
+        frozenset(pair)
+        for pair in pairs.loc[pairs["significant"], ["left", "right"]].itertuples(index=False, name=None)
+    }
+    best_first = [means.columns[place] for place in np.argsort(ranks, kind="stable")]
+    return {
+        "ranks": pd.DataFrame({"method": list(means), "mean_rank": ranks, "datasets": datasets}),
+        "friedman": pd.DataFrame(
+            {"methods": [methods], "datasets": [datasets], "statistic": [statistic], "p_value": [p_value]}
+        ),
+        "pairs": pairs,
+        "groups": pd.DataFrame(
+            [(number, name) for number, names in enumerate(groups(best_first, different)) for name in names],
+            columns=["group", "method"],
+        ),
+    }
+
+
+def mean_ranks(means: Array) -> Array:
+    """The mean rank (M,) of each method over the datasets, means (D, M); 1 is best, ties share their mean rank."""
+    return stats.rankdata(means, axis=1).mean(axis=0)
+
+
+def friedman(means: Array) -> tuple[float, float]:
+    """Friedman's statistic, corrected for ties, and its p-value; NaN with fewer than three methods or two datasets."""
+    datasets, methods = means.shape
+    if methods < 3 or datasets < 2:
+        return np.nan, np.nan
+    if (means == means[:, :1]).all():  # SciPy divides 0 by 0 here
+        return 0.0, 1.0
+    result = stats.friedmanchisquare(*means.T)
+    return float(result.statistic), float(result.pvalue)
+
+
+def wilcoxon(differences: Array) -> tuple[float, float]:
+    """Wilcoxon's signed-rank statistic and two-sided p-value, zeros ranked as Pratt does; p is 1 if all are zero."""
+    if not differences.any():
+        return 0.0, 1.0
+    result = stats.wilcoxon(differences, zero_method="pratt")
+    return float(result.statistic), float(result.pvalue)
+
+
+def holm(p_values: Array) -> Array:
+    """Holm's step-down correction of the p-values (P,)."""
+    order = np.argsort(p_values, kind="stable")
+    stepped = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1))
+    adjusted = np.empty_like(p_values)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return adjusted
+
+
+def groups(best_first: Sequence[str], different: set[frozenset[str]]) -> list[list[str]]:
+    """The largest sets of two and more methods without a significant difference inside, best first.
+
+    The maximal cliques of the graph "not different", as critical-difference diagrams join them with bars.
+    """
+    place = {name: number for number, name in enumerate(best_first)}
+    neighbours = {
+        name: {other for other in best_first if other != name and frozenset((name, other)) not in different}
+        for name in best_first
+    }
+    cliques = _maximal_cliques(neighbours, set(), set(best_first), set())
+    found = [sorted(clique, key=place.__getitem__) for clique in cliques if len(clique) > 1]
+    return sorted(found, key=lambda names: [place[name] for name in names])
+
+
+def _maximal_cliques(
+    neighbours: dict[str, set[str]], clique: set[str], candidates: set[str], seen: set[str]
+) -> Iterator[set[str]]:
+    """Bron and Kerbosch's algorithm with a pivot."""
+    if not candidates and not seen:
+        yield clique
+        return
+    pivot = max(candidates | seen, key=lambda name: len(neighbours[name] & candidates))
+    for name in sorted(candidates - neighbours[pivot]):
+        yield from _maximal_cliques(neighbours, clique | {name}, candidates & neighbours[name], seen & neighbours[name])
+        candidates = candidates - {name}
+        seen = seen | {name}
+
+
+def _pairs(means: pd.DataFrame, may_differ: bool) -> pd.DataFrame:
+    rows = []
+    for left, right in combinations(means.columns, 2):
+        differences = (means[left] - means[right]).to_numpy()
+        statistic, p_value = wilcoxon(differences)
+        rows.append(
+            {
+                "left": left,
+                "right": right,
+                "datasets": len(means),
+                "left_lower": int((differences < 0).sum()),
+                "right_lower": int((differences > 0).sum()),
+                "median_difference": np.median(differences),
+                "statistic": statistic,
+                "p_value": p_value,
+            }
+        )
+    pairs = pd.DataFrame(rows)
+    pairs["p_holm"] = holm(pairs["p_value"].to_numpy())
+    pairs["significant"] = may_differ & (pairs["p_holm"] < LEVEL)
+    return pairs

@@ -1,0 +1,59 @@
+"""Table 2: training times of BASE, QREGC and QRTC (paper, Appendix K)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+METHODS = ("BASE", "QREGC", "QRTC")
+# Our column and the one of src/qrt/published/table2.csv, before the name of the method.
+QUANTITIES = {"train_seconds": "training_time", "epochs": "epochs", "seconds_per_epoch": "time_per_epoch"}
+TIMES = ("dataset", "method", "runs", *QUANTITIES, *(f"published_{name}" for name in QUANTITIES))
+
+
+def times_statistics(
+    times: pd.DataFrame, published: pd.DataFrame, reading: Literal["trained", "selected"]
+) -> pd.DataFrame:
+    """The table `times`: one row per dataset and method, means over the runs that are ok, the published values beside.
+
+    `times` is the result table, `published` has the columns of table2.csv. `epochs` is the selected epoch, as
+    published. The time per epoch is the mean time divided by the mean number of epochs, as published (a mean of
+    quotients would be another number); `reading` says which epochs: all that were trained, or up to the selected one
+    (spec, section 8, row 10).
+    """
+    paper = published.set_index("dataset")
+    divisor = {"trained": "epochs", "selected": "selected_epoch"}[reading]
+    rows: list[dict[str, Any]] = []
+    for dataset in times["dataset"].unique():
+        for method in METHODS:
+            runs = times[(times["dataset"] == dataset) & (times["method"] == method) & (times["status"] == "ok")]
+            row: dict[str, Any] = {
+                "dataset": dataset,
+                "method": method,
+                "runs": len(runs),
+                "train_seconds": runs["train_seconds"].astype(float).mean(),
+                "epochs": runs["selected_epoch"].astype(float).mean(),
+                "seconds_per_epoch": _quotient(runs["train_seconds"].sum(), runs[divisor].sum()),
+            }
+            for name, column in QUANTITIES.items():
+                row[f"published_{name}"] = paper[f"{column}_{method}"].get(dataset, np.nan)
+            rows.append(row)
+    return pd.DataFrame(rows, columns=list(TIMES))
+
+
+def time_ratios(statistics: pd.DataFrame) -> pd.DataFrame:
+    """Time per epoch of QRTC divided by that of BASE: columns dataset, ratio, published_ratio; NaN where not known."""
+    by_method = statistics.set_index(["dataset", "method"])
+    rows = []
+    for dataset in statistics["dataset"].unique():
+        row: dict[str, Any] = {"dataset": dataset}
+        for name, column in (("ratio", "seconds_per_epoch"), ("published_ratio", "published_seconds_per_epoch")):
+            row[name] = _quotient(*(by_method.loc[(dataset, method), column] for method in ("QRTC", "BASE")))
+        rows.append(row)
+    return pd.DataFrame(rows, columns=["dataset", "ratio", "published_ratio"])
+
+
+def _quotient(numerator: float, denominator: float) -> float:
+    return float(numerator) / float(denominator) if denominator else np.nan

@@ -1,0 +1,64 @@
+"""Table 2 for people: training times of BASE, QREGC and QRTC, ours and the published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from qrt.statistics.times import METHODS, time_ratios
+
+# Column of the statistics -> heading before the method's name, decimals.
+_SHOWN = {"train_seconds": ("Time", 2), "epochs": ("Epochs", 1), "seconds_per_epoch": ("Per epoch", 3)}
+RATIO = "QRTC / BASE"
+MEDIAN = "Median"
+
+
+def times_table(statistics: pd.DataFrame) -> pd.DataFrame:
+    """The table `times` as text: one line per dataset, the published value in brackets behind ours, and medians.
+
+    A median is over the datasets that have our value and the published one, so that the two can be compared; where
+    none has both, ours is over all we have.
+    """
+    datasets = list(statistics["dataset"].unique())
+    by_method = statistics.set_index(["dataset", "method"])
+    shown: dict[str, Sequence[str]] = {"Dataset": [*datasets, MEDIAN] if datasets else []}
+    for name, (heading, digits) in _SHOWN.items():
+        for method in METHODS:
+            places = [(dataset, method) for dataset in datasets]
+            ours, theirs = (by_method.loc[places, column].to_numpy(float) for column in (name, f"published_{name}"))
+            shown[f"{heading} {method}"] = _with_median(ours, theirs, digits)
+    ratios = time_ratios(statistics)
+    ours, theirs = ratios["ratio"].to_numpy(float), ratios["published_ratio"].to_numpy(float)
+    shown[RATIO] = _with_median(ours, theirs, 2)
+    return pd.DataFrame(shown)
+
+
+def caption(reading: str) -> str:
+    """What the numbers are, and which of them can be compared."""
+    epochs = {"trained": "all epochs trained", "selected": "the selected epoch, as released"}[reading]
+    return (
+        "Training time in seconds on one thread, selected epoch and time per epoch, means over splits; in brackets: the "
+        f"paper's Table 2. Our time per epoch is divided by {epochs}, the published one by the selected epoch, which "
+        "the paper counts from 0 and we from 1. Times of different machines cannot be compared; the ratio of the times "
+        "per epoch of QRTC and BASE can. BASE also trains on the calibration rows, so its epochs have more batches. "
+        "Last line: medians over the datasets with both values."
+    )
+
+
+def _with_median(ours: np.ndarray, theirs: np.ndarray, digits: int) -> list[str]:
+    """The cells of one column, and of the line of medians below; no cells for no datasets."""
+    if not len(ours):
+        return []
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    counted = both if both.any() else np.isfinite(ours)
+    median_ours = np.median(ours[counted]) if counted.any() else np.nan
+    median_theirs = np.median(theirs[both]) if both.any() else np.nan
+    pairs = zip([*ours, median_ours], [*theirs, median_theirs], strict=True)
+    return [_pair(mine, published, digits) for mine, published in pairs]
+
+
+def _pair(ours: float, theirs: float, digits: int) -> str:
+    mine = "–" if np.isnan(ours) else f"{ours:.{digits}f}"
+    return mine if np.isnan(theirs) else f"{mine} ({theirs:.2f})"

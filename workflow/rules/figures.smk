@@ -1,0 +1,69 @@
+# Figures of the paper: one job each, from result tables to numbers, caption and picture.
+
+
+rule maps:
+    """The calibration maps of Figure 11, fitted to simulated PITs."""
+    output:
+        maps=f"{STUDY.results}/maps.parquet",
+        sample=f"{STUDY.results}/sample.parquet",
+    log:
+        f"logs/{STUDY.results}/maps.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=code_version("qrt.map_comparison"),
+        protocol=PROTOCOL_JSON,
+    shell:
+        "python -m qrt maps --protocol {params.protocol:q} --maps {output.maps} --sample {output.sample} > {log} 2>&1"
+
+
+for figure_name in FIGURES:
+
+    rule:
+        name:
+            figure_name
+        input:
+            **figure_inputs(figure_name),
+        output:
+            statistics=multiext(
+                f"{STUDY.results}/statistics/{figure_name}/",
+                "summary.json",
+                "caption.rst",
+                *[f"{table}.csv" for table in FIGURES[figure_name].statistics],
+            ),
+            pdf=f"paper_figures/{figure_name}.pdf",
+            png=report(
+                f"paper_figures/{figure_name}.png",
+                caption=f"{Path.cwd()}/{STUDY.results}/statistics/{figure_name}/caption.rst",
+                category="Figures",
+                labels={
+                    "figure": FIGURES[figure_name].number,
+                    "shows": FIGURES[figure_name].title,
+                },
+            ),
+        log:
+            f"logs/{STUDY.results}/figures/{figure_name}.log",
+        conda:
+            "../../environment.yml"
+        threads: 1
+        resources:
+            mem_mb=2000,
+            runtime=20,
+        params:
+            code=code_version("qrt.figure_job"),
+            name=figure_name,
+            study=STUDY_JSON,
+            folder=f"{STUDY.results}/statistics/{figure_name}",
+        shell:
+            "python -m qrt figure {params.name} --study {params.study:q} --records {input.records}"
+            " --methods {input.methods} --curves {input.curves} --predictions {input.predictions}"
+            " --maps {input.maps} --sample {input.sample}"
+            " --statistics {params.folder} --pdf {output.pdf} --png {output.png} > {log} 2>&1"
+
+    workflow.get_rule(figure_name).docstring = (
+        f"{FIGURES[figure_name].number}: {FIGURES[figure_name].title}."
+    )
