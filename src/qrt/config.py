@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import math
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +22,8 @@ from qrt.errors import UserError
 from qrt.protocol import Protocol, resolve_protocol
 
 MIRROR_VARIABLE = "QRT_MIRROR"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")  # of a dataset: part of paths and of shell commands
+_PLACES = ("own_datasets", "mirror", "sources")
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,20 @@ class StudyConfig:
     published: bool  # whether figures show the published values beside ours
     results: str  # folder of what depends on the protocol
 
+    def facts(self) -> dict[str, Any]:
+        """What results and figures depend on, as JSON has it: everything but paths and sources of the data."""
+        return {name: value for name, value in asdict(self).items() if name not in _PLACES}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> StudyConfig:
+        """The study with these facts (`facts` after a way through JSON); it cannot fetch data."""
+        entries: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()
+        }
+        entries["protocol"] = Protocol.from_dict(entries["protocol"])
+        entries["grids"] = {name: tuple(values) for name, values in entries["grids"].items()}
+        return cls(**entries, own_datasets={}, mirror=None, sources=())
+
 
 def dataset_groups() -> dict[str, list[str]]:
     """Names that stand for several datasets in `datasets:`."""
@@ -70,19 +88,25 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
 
     All problems found are told in one message (UserError).
     """
-    problems = [_message(error) for error in _violations(raw, schema)]
+    try:
+        # Python refuses to print an integer of thousands of digits, so these come before the schema has its say.
+        problems = [f"{where}: should be a finite number" for where in _infinite(raw)]
+    except RecursionError as error:
+        raise UserError(_summary(["it is nested too deeply, or a part of it holds itself (a YAML alias)"])) from error
+    if not problems:
+        problems = [_message(error) for error in _violations(raw, schema)] + _name_problems(raw)
     if problems:
         raise UserError(_summary(problems))
     config = with_defaults(raw, schema)
     own = {
-        name: OwnDataset((root / entry["path"]).resolve(), entry["target"], tuple(entry["categorical"]))
+        name: OwnDataset(_resolved(root, entry["path"]), entry["target"], tuple(entry["categorical"]))
         for name, entry in config["own_datasets"].items()
     }
     datasets, problems = _resolve_datasets(config["datasets"], own)
     problems += _path_problems(own)
     mirror = config["mirror"] or os.environ.get(MIRROR_VARIABLE) or None
-    mirror_path = (root / mirror).resolve() if mirror else None
-    if mirror_path is not None and not (mirror_path / "manifest.csv").is_file():
+    mirror_path = _resolved(root, mirror) if mirror else None
+    if mirror_path is not None and not _is_file(mirror_path / "manifest.csv"):
         problems.append(f"mirror: {mirror!r} has no manifest.csv; give a folder laid out as docs/data.md says")
     if problems:
         raise UserError(_summary(problems))
@@ -91,13 +115,15 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
         protocol=resolve_protocol(config["protocol"], config["switches"]),
         datasets=datasets,
         own_datasets=own,
-        splits=tuple(config["splits"]),
+        splits=tuple(map(int, config["splits"])),  # to JSON Schema 1.0 is a whole number too
         mirror=mirror_path,
         sources=tuple(config["sources"]),
         methods=tuple(config["methods"]),
         base_models=tuple(config["base_models"]),
-        grids={name: tuple(values) for name, values in config["grids"].items()},
-        training=dict(config["training"]),
+        grids={
+            name: tuple(map(int, values) if name == "map_sizes" else values) for name, values in config["grids"].items()
+        },
+        training={name: int(value) for name, value in config["training"].items()},
         coarse_jobs=config["jobs"] == "coarse",
         published=config["published"],
         results=_results_folder(config["protocol"], config["switches"]),
@@ -154,11 +180,52 @@ def _resolve_datasets(names: Iterable[str], own: Mapping[str, OwnDataset]) -> tu
 def _path_problems(own: Mapping[str, OwnDataset]) -> list[str]:
     problems = []
     for name, entry in own.items():
-        if not entry.path.is_file():
+        if not _is_file(entry.path):
             problems.append(f"own_datasets.{name}.path: there is no file {str(entry.path)!r}")
         elif not entry.path.name.endswith((".csv", ".csv.gz", ".parquet")):
             problems.append(f"own_datasets.{name}.path: {entry.path.name!r} is none of .csv, .csv.gz and .parquet")
+        elif set("{}") & set(str(entry.path)):
+            problems.append(f"own_datasets.{name}.path: {str(entry.path)!r} has braces, which Snakemake cannot handle")
     return problems
+
+
+def _resolved(root: Path, path: str) -> Path:
+    try:
+        return (root / path).resolve()
+    except (OSError, ValueError, RuntimeError):  # a null byte, half a surrogate pair, links in a circle
+        return root / path
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # longer than a name may be, or as above
+        return False
+
+
+def _name_problems(raw: Mapping[str, Any]) -> list[str]:
+    """Names that the schema's pattern lets through: those that are no text, and those that end in a line break."""
+    own = raw.get("own_datasets")
+    names = own if isinstance(own, Mapping) else {}
+    return [_bad_name("own_datasets", name) for name in names if not (isinstance(name, str) and _NAME.fullmatch(name))]
+
+
+def _infinite(value: Any, where: str = "") -> Iterator[str]:
+    """The places of all numbers in a tree that no float can hold."""
+    if isinstance(value, Mapping | list):
+        for key, entry in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from _infinite(entry, f"{where}.{key}" if where else str(key))
+    elif isinstance(value, float | int):
+        try:
+            finite = math.isfinite(value)
+        except OverflowError:
+            finite = False
+        if not finite:
+            yield where
+
+
+def _bad_name(where: str, name: Any) -> str:
+    return f"{where}: the name {name!r} may have letters, digits, '_', '-' and '.' only (at most 64)"
 
 
 def _violations(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> list[jsonschema.ValidationError]:
@@ -191,7 +258,7 @@ def _message(error: jsonschema.ValidationError) -> str:
     if rule == "contains":
         return f"{where}: {value!r} must hold the value {schema['contains']['const']!r}"
     if rule == "pattern" and error.schema_path and "propertyNames" in error.schema_path:
-        return f"{where}: the name {value!r} may have letters, digits, '_', '-' and '.' only (at most 64)"
+        return _bad_name(where, value)
     if rule == "uniqueItems":
         return f"{where}: {value!r} has an entry twice"
     return f"{where}: {value!r} is not allowed ({error.message})"
@@ -215,6 +282,9 @@ def _did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def _summary(problems: list[str]) -> str:
+    # What came in is shown, but has no say over the terminal.
+    problems = ["".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in line) for line in problems]
+    problems = list(dict.fromkeys(problems))
     if len(problems) == 1:
         return f"Configuration: {problems[0]}."
     lines = "\n".join(f"  - {problem}" for problem in problems)

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from qrt import published
 from qrt.atomic import write_json, write_text
+from qrt.config import StudyConfig
 from qrt.data.sheet import paper_datasets
 from qrt.figures import style
 from qrt.figures.calibration_maps import draw_calibration_maps
@@ -22,7 +23,7 @@ from qrt.figures.densities import draw_densities
 from qrt.figures.discreteness import draw_discreteness
 from qrt.figures.per_epoch import draw_decomposition, draw_pages
 from qrt.figures_plan import ARTIFACTS, DISCRETE, Artifact, Comparison
-from qrt.protocol import Protocol
+from qrt.protocol import describe
 from qrt.statistics.columns import COLUMNS
 from qrt.statistics.compared import Compared
 from qrt.statistics.comparison import compare
@@ -38,14 +39,10 @@ LONGEST_LIST = 3  # reasons that a footer names
 
 
 @dataclass(frozen=True)
-class Study:
-    """What a figure draws from: the study's settings, and the result tables it needs (others are empty)."""
+class Results:
+    """The result tables that a figure draws from; those it does not need are empty."""
 
-    protocol: Protocol
-    protocol_words: str
-    datasets: tuple[str, ...]
     records: Mapping[str, Mapping[str, Any]]  # of the prepared datasets
-    published: bool
     methods: pd.DataFrame
     curves: pd.DataFrame
     predictions: pd.DataFrame
@@ -58,14 +55,14 @@ class Study:
         return {name: record["top10"] for name, record in self.records.items() if record["status"] == "available"}
 
 
-def dataset_set(comparison: Comparison, study: Study) -> list[str]:
+def dataset_set(comparison: Comparison, study: StudyConfig, results: Results) -> list[str]:
     """The datasets of the study that belong into a comparison.
 
     A dataset without data belongs into it if the paper has it there: it is then left out with its reason.
     """
     if comparison.dataset_set == "all":
         return list(study.datasets)
-    known = {name: row.published.top10 for name, row in paper_datasets().items()} | study.discreteness
+    known = {name: row.published.top10 for name, row in paper_datasets().items()} | results.discreteness
     return [name for name in study.datasets if known.get(name, 0.0) <= DISCRETE]
 
 
@@ -78,45 +75,45 @@ def compared_methods(comparison: Comparison, methods: pd.DataFrame) -> list[Comp
     return [method for method in compared if method != comparison.baseline]
 
 
-def comparison_statistics(comparison: Comparison, study: Study) -> FigureStatistics:
+def comparison_statistics(comparison: Comparison, study: StudyConfig, results: Results) -> FigureStatistics:
     """The statistics of a comparison under the study's protocol."""
     comparison = comparison.under(study.protocol)
     suffixes = figure_metrics(study.protocol)
     return compare(
-        study.methods,
-        compared_methods(comparison, study.methods),
+        results.methods,
+        compared_methods(comparison, results.methods),
         comparison.baseline,
         {metric: suffixes[metric] for metric in comparison.metrics},
-        dataset_set(comparison, study),
+        dataset_set(comparison, study, results),
         study.protocol.cohens_d,
-        study.discreteness,
+        results.discreteness,
     )
 
 
-def figure_statistics(artifact: Artifact, study: Study) -> FigureStatistics:
+def figure_statistics(artifact: Artifact, study: StudyConfig, results: Results) -> FigureStatistics:
     """Every number of one figure."""
     if artifact.kind == "maps":
-        return FigureStatistics({"maps": study.maps, "sample": study.sample})
+        return FigureStatistics({"maps": results.maps, "sample": results.sample})
     shown = artifact.shown(study.datasets)
     if artifact.kind == "densities":
         if not shown:
             return _not_in_the_study(artifact)
-        return density_statistics(study.predictions, study.methods, shown[0])
+        return density_statistics(results.predictions, results.methods, shown[0])
     if artifact.kind in ("decomposition", "pages"):
-        datasets = shown if artifact.kind == "decomposition" else _by_training_rows(study)
+        datasets = shown if artifact.kind == "decomposition" else _by_training_rows(study, results)
         if not datasets:
             return _not_in_the_study(artifact)
         part, metric = artifact.curve
         return curve_statistics(
-            study.curves,
-            study.methods,
+            results.curves,
+            results.methods,
             datasets,
             parts=[part or "validation"],
             metrics=[metric] if metric else CURVE_METRICS,
             pce_column=f"pce_{study.protocol.pce}",
         )
     assert artifact.comparison is not None
-    statistics = comparison_statistics(artifact.comparison, study)
+    statistics = comparison_statistics(artifact.comparison, study, results)
     tables = dict(statistics.tables)
     if artifact.kind == "discreteness":
         of_method = tables["per_dataset"][tables["per_dataset"]["method"] == artifact.method]
@@ -125,15 +122,17 @@ def figure_statistics(artifact: Artifact, study: Study) -> FigureStatistics:
     return FigureStatistics(**(vars(statistics) | {"tables": wanted}))
 
 
-def draw(artifact: Artifact, statistics: FigureStatistics, study: Study) -> Figure:
+def draw(artifact: Artifact, statistics: FigureStatistics, study: StudyConfig, results: Results) -> Figure:
     """The picture, with a footer that says what it stands on."""
     title = f"{artifact.number}: {artifact.title}"
-    figure = _drawn(artifact, statistics, study, title)
+    figure = _drawn(artifact, statistics, study, results, title)
     style.add_footer(figure, footer(artifact, statistics, study))
     return figure
 
 
-def _drawn(artifact: Artifact, statistics: FigureStatistics, study: Study, title: str) -> Figure:
+def _drawn(
+    artifact: Artifact, statistics: FigureStatistics, study: StudyConfig, results: Results, title: str
+) -> Figure:
     if artifact.kind == "maps":
         return draw_calibration_maps(statistics, title=title)
     if artifact.kind not in ("comparison", "differences", "discreteness") and not statistics.datasets:
@@ -151,7 +150,7 @@ def _drawn(artifact: Artifact, statistics: FigureStatistics, study: Study, title
         )
     if artifact.kind == "pages":
         part, metric = artifact.curve
-        return draw_pages(statistics, metric=metric, part=part, title=title, datasets=_by_training_rows(study))
+        return draw_pages(statistics, metric=metric, part=part, title=title, datasets=_by_training_rows(study, results))
     assert artifact.comparison is not None
     comparison = artifact.comparison.under(study.protocol)
     if artifact.kind == "discreteness":
@@ -171,8 +170,8 @@ def _drawn(artifact: Artifact, statistics: FigureStatistics, study: Study, title
     )
 
 
-def _by_training_rows(study: Study) -> list[str]:
-    rows = {name: record.get("train_rows") or 0 for name, record in study.records.items()}
+def _by_training_rows(study: StudyConfig, results: Results) -> list[str]:
+    rows = {name: record.get("train_rows") or 0 for name, record in results.records.items()}
     return sorted(study.datasets, key=lambda name: (rows.get(name, 0), name))
 
 
@@ -182,9 +181,9 @@ def _not_in_the_study(artifact: Artifact) -> FigureStatistics:
     return FigureStatistics(empty, asked=len(artifact.datasets), notes=(f"This study has no {names}.",))
 
 
-def footer(artifact: Artifact, statistics: FigureStatistics, study: Study) -> str:
+def footer(artifact: Artifact, statistics: FigureStatistics, study: StudyConfig) -> str:
     """What the figure stands on, in one line."""
-    parts = [f"Protocol: {study.protocol_words}"]
+    parts = [f"Protocol: {describe(study.protocol_name, study.protocol)}"]
     if artifact.kind != "maps":
         what = "non-discrete datasets" if _leaves_discrete_out(artifact) else "datasets"
         parts.append(f"{len(statistics.datasets)} of {statistics.asked} {what}")
@@ -210,14 +209,14 @@ def _leaves_discrete_out(artifact: Artifact) -> bool:
     return artifact.comparison is not None and artifact.comparison.dataset_set == "non_discrete"
 
 
-def summary(name: str, artifact: Artifact, statistics: FigureStatistics, study: Study) -> dict[str, Any]:
+def summary(name: str, artifact: Artifact, statistics: FigureStatistics, study: StudyConfig) -> dict[str, Any]:
     """What `summary.json` says about a figure."""
     comparison = artifact.comparison.under(study.protocol) if artifact.comparison else None
     return {
         "artifact": name,
         "number": artifact.number,
         "title": artifact.title,
-        "protocol": study.protocol_words,
+        "protocol": describe(study.protocol_name, study.protocol),
         "switches": asdict(study.protocol),
         "baseline": comparison.baseline.label if comparison else None,
         "datasets": list(statistics.datasets),
@@ -230,18 +229,18 @@ def summary(name: str, artifact: Artifact, statistics: FigureStatistics, study: 
     }
 
 
-def write_figure(name: str, study: Study, statistics_folder: Path, pdf: Path, png: Path) -> str:
+def write_figure(name: str, study: StudyConfig, results: Results, folder: Path, *, pdf: Path, png: Path) -> str:
     """Write statistics, caption and picture of one figure; returns its headline."""
     artifact = ARTIFACTS[name]
-    statistics = figure_statistics(artifact, study)
+    statistics = figure_statistics(artifact, study, results)
     for table in artifact.statistics:
         columns = list(COLUMNS[table])
-        write_text(statistics_folder / f"{table}.csv", statistics.tables[table][columns].to_csv(index=False))
+        write_text(folder / f"{table}.csv", statistics.tables[table][columns].to_csv(index=False))
     described = summary(name, artifact, statistics, study)
-    write_json(statistics_folder / "summary.json", json.loads(json.dumps(described, default=str)))
-    write_text(statistics_folder / "caption.rst", caption(described))
+    write_json(folder / "summary.json", json.loads(json.dumps(described, default=str)))
+    write_text(folder / "caption.rst", caption(described))
     with style.paper_style():
-        style.save(draw(artifact, statistics, study), pdf, png)
+        style.save(draw(artifact, statistics, study, results), pdf, png)
     return str(described["headline"])
 
 

@@ -18,7 +18,7 @@ TRUE = "TRUE"
 
 
 def map_comparison(kernel_width: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Rows of MAPS and of SAMPLE: the maps of one simulated sample, and the sample in increasing order.
+    """Rows of the tables `maps` and `sample`: the maps of one simulated sample, and the sample in increasing order.
 
     `kernel_width` is "variance" or "scale" (spec, section 8, row 2).
     """

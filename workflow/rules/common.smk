@@ -23,7 +23,6 @@ from qrt.figures_plan import (
     TABLES,
     short_target,
 )
-from qrt.protocol import describe
 
 PROJECT = Path(workflow.basedir)
 NAME_PATTERN = "[A-Za-z0-9][A-Za-z0-9_.-]*"
@@ -39,15 +38,7 @@ except UserError as error:
 
 PLAN = plan_study(STUDY)
 PROTOCOL_JSON = json.dumps(vars(STUDY.protocol), sort_keys=True)
-STUDY_JSON = json.dumps(
-    {
-        "protocol": vars(STUDY.protocol),
-        "protocol_words": describe(STUDY.protocol_name, STUDY.protocol),
-        "datasets": STUDY.datasets,
-        "published": STUDY.published,
-    },
-    sort_keys=True,
-)
+STUDY_JSON = json.dumps(STUDY.facts(), sort_keys=True)
 LARGE_DATASETS = (
     "|".join(
         re.escape(name) for name in STUDY.datasets if table_shape(name)[0] >= 20_000

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,6 @@ from qrt.claims.range import Range
 from qrt.claims.verdict import (
     ENOUGH,
     PAPER_SPLITS,
-    NotRun,
     Reach,
     Verdict,
     Word,
@@ -45,6 +45,7 @@ class Measure:
 
     table: pd.DataFrame
     what: str  # "NLL of QRTC minus that of BASE"
+    units: str = "split"  # what `splits` counts
 
     @property
     def known(self) -> pd.DataFrame:
@@ -160,17 +161,23 @@ def value_on_dataset(measure: Measure, *, dataset: str, value: str, standard_err
     claimed, known = Range.parse(value), measure.known
     row = known[known["dataset"] == dataset]
     if row.empty:
-        raise NotRun(f"no usable value of {measure.what} on {dataset}")
+        return _nothing(measure, dataset)
     estimate, error, splits = (float(row.iloc[0][name]) for name in ("value", "standard_error", "splits"))
     sentence = f"{measure.what} on {dataset} is {estimate:.4g}"
-    facts = {"estimate": estimate, "quantity": f"{measure.what} on {dataset}", "datasets": 1, "splits": int(splits)}
-    of_what = measure.table.attrs.get("units", "split")
+    facts: dict[str, Any] = {
+        "estimate": estimate,
+        "quantity": f"{measure.what} on {dataset}",
+        "datasets": 1,
+        "splits": int(splits),
+    }
     if not math.isfinite(error):
         words: tuple[Word, Word] = ("confirmed", "contradicted")
         enough = splits >= ENOUGH * PAPER_SPLITS
         word = words[estimate not in claimed] if enough else "inconclusive"
         return Verdict(
-            word, f"{sentence} ({counted(int(splits), of_what)}, no standard error), claimed {claimed.words}", **facts
+            word,
+            f"{sentence} ({counted(int(splits), measure.units)}, no standard error), claimed {claimed.words}",
+            **facts,
         )
     factor = float(stats.t.ppf(1 - LEVEL, splits - 1)) if standard_errors is None else standard_errors
     interval = (estimate - factor * error, estimate + factor * error)
@@ -178,7 +185,7 @@ def value_on_dataset(measure: Measure, *, dataset: str, value: str, standard_err
     p_value = float(stats.t.sf(abs(estimate - limit) / error, splits - 1)) if error > 0 else None
     return Verdict(
         by_interval(interval, claimed),
-        f"{sentence} with a standard error of {error:.2g} over {counted(int(splits), of_what)}, "
+        f"{sentence} with a standard error of {error:.2g} over {counted(int(splits), measure.units)}, "
         f"claimed {claimed.words} by {factor:.2g} standard errors",
         interval=interval,
         p_value=p_value,
@@ -197,7 +204,7 @@ def among_lowest(measure: Measure, *, dataset: str, quantile: float, paper_datas
     known = measure.known
     row = known[known["dataset"] == dataset]
     if row.empty:
-        raise NotRun(f"no usable value of {measure.what} on {dataset}")
+        return _nothing(measure, dataset)
     value, total = float(row.iloc[0]["value"]), len(known)
     lower = int((known["value"].astype(float) < value).sum())
     reach = Reach(total, median_splits(known["splits"]), paper_datasets)
@@ -223,7 +230,7 @@ def identity(measure: Measure, *, dataset: str, tolerance: float) -> Verdict:
     """A gap that must be zero but for rounding is below the tolerance; any amount of data decides that."""
     row = measure.known[measure.known["dataset"] == dataset]
     if row.empty:
-        raise NotRun(f"no usable value of {measure.what} on {dataset}")
+        return _nothing(measure, dataset)
     gap = float(row.iloc[0]["value"])
     return Verdict(
         "confirmed" if gap < tolerance else "contradicted",
@@ -318,5 +325,5 @@ def _size(word: Word, reach: Reach) -> str:
     return f" ({reach.words})" if word == "inconclusive" else ""
 
 
-def _nothing(measure: Measure) -> Verdict:
-    return Verdict("inconclusive", f"no dataset has a usable value of {measure.what}")
+def _nothing(measure: Measure, dataset: str = "any dataset") -> Verdict:
+    return Verdict("inconclusive", f"no usable value of {measure.what} on {dataset}")

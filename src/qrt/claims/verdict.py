@@ -145,7 +145,7 @@ def bounded(interval: tuple[float, float]) -> tuple[float, float] | None:
 
 
 def counted(number: int, thing: str) -> str:
-    """"1 dataset", "6 datasets"."""
+    """ "1 dataset", "6 datasets"."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 

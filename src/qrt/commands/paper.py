@@ -21,7 +21,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     figure = commands.add_parser("figure", help="draw one figure of the paper from result tables")
     figure.add_argument("name")
-    figure.add_argument("--study", type=json.loads, required=True, help="JSON: protocol, words, datasets, published")
+    figure.add_argument("--study", type=json.loads, required=True, help="the study's facts as JSON")
     for table in ("records", "methods", "curves", "predictions", "maps", "sample"):
         figure.add_argument(f"--{table}", type=Path, nargs="*", default=[])
     figure.add_argument("--statistics", type=Path, required=True, help="folder for the figure's numbers")
@@ -68,26 +68,22 @@ def _maps(options: argparse.Namespace) -> None:
 
 
 def _figure(options: argparse.Namespace) -> None:
+    from qrt.config import StudyConfig
     from qrt.data.raw_store import read_record
-    from qrt.figure_job import Study, write_figure
-    from qrt.protocol import Protocol
+    from qrt.figure_job import Results, write_figure
     from qrt.result_tables import read_frames
 
-    described = options.study
     records = [read_record(path) for path in options.records]
-    study = Study(
-        protocol=Protocol.from_dict(described["protocol"]),
-        protocol_words=described["protocol_words"],
-        datasets=tuple(described["datasets"]),
+    results = Results(
         records={record["dataset"]: record for record in records},
-        published=described["published"],
         methods=read_frames(options.methods, "methods"),
         curves=read_frames(options.curves, "curves"),
         predictions=read_frames(options.predictions, "predictions"),
         maps=read_frames(options.maps, "maps"),
         sample=read_frames(options.sample, "sample"),
     )
-    print(write_figure(options.name, study, options.statistics, options.pdf, options.png))
+    study = StudyConfig.from_facts(options.study)
+    print(write_figure(options.name, study, results, options.statistics, pdf=options.pdf, png=options.png))
 
 
 def _method_table(options: argparse.Namespace) -> None:

@@ -82,7 +82,9 @@ def _own_table(own: dict[str, Any]) -> RawTable:
 
 def _from_sources(name: str, sources: Sequence[str], mirror: Path | None, cache: Path, lock_path: Path) -> RawTable:
     """The table from the first source that has it; SourceUnavailable tells what each of them said."""
-    row = paper_datasets()[name]
+    row = paper_datasets().get(name)
+    if row is None:
+        raise UserError(f"there is no dataset {name!r} in the paper; data of your own goes under own_datasets")
     said = []
     for source in sources:
         try:

@@ -17,12 +17,13 @@ _TRANSFORMS: dict[str, TargetTransform] = {"": "none", "none": "none", "log1p": 
 def fetch_mirror(name: str, mirror: Path) -> RawTable:
     """Read dataset `name` from the mirror, with its checksum verified."""
     row = _manifest_row(name, mirror)
-    path = (mirror / row["file"]).resolve()
-    if not path.is_relative_to(mirror.resolve()):
-        raise SourceUnavailable(f"mirror: the file {row['file']!r} of {name} lies outside the mirror {mirror}")
-    if not path.is_file():
-        raise SourceUnavailable(f"mirror: {row['file']} is in the manifest but there is no such file")
-    content = path.read_bytes()
+    try:
+        path = (mirror / row["file"]).resolve()
+        if not path.is_relative_to(mirror.resolve()):
+            raise SourceUnavailable(f"mirror: the file {row['file']!r} of {name} lies outside the mirror {mirror}")
+        content = path.read_bytes()
+    except (OSError, ValueError, RuntimeError) as error:  # also a null byte, or links in a circle
+        raise SourceUnavailable(f"mirror: {row['file']!r} is in the manifest but cannot be read ({error})") from error
     sha256 = hashlib.sha256(content).hexdigest()
     if sha256 != row["sha256"]:
         raise SourceUnavailable(
@@ -49,7 +50,7 @@ def fetch_mirror(name: str, mirror: Path) -> RawTable:
         categorical=_listed(row.get("categorical_columns", "")),
         rules=rules,
         target_transform=_TRANSFORMS[transform],
-        missing_column_threshold=float(row.get("missing_column_threshold") or 0.2),
+        missing_column_threshold=_threshold(row.get("missing_column_threshold") or "0.2", name),
         provenance={"source": "mirror", "address": row["file"], "sha256": sha256},
     )
 
@@ -59,14 +60,27 @@ def _manifest_row(name: str, mirror: Path) -> dict[str, str]:
     if not manifest.is_file():
         raise SourceUnavailable("mirror: there is no manifest.csv")
     with manifest.open(encoding="utf-8-sig", newline="") as lines:
-        reader = csv.DictReader(lines)
-        missing = [column for column in _NEEDED if column not in (reader.fieldnames or [])]
-        if missing:
-            raise UserError(f"{manifest}: the column(s) {', '.join(missing)} are missing; docs/data.md lists all")
-        rows = [row for row in reader if row["name"] == name]
+        reader = csv.DictReader(lines, restval="")
+        try:
+            missing = [column for column in _NEEDED if column not in (reader.fieldnames or [])]
+            if missing:
+                raise UserError(f"{manifest}: the column(s) {', '.join(missing)} are missing; docs/data.md lists all")
+            rows = [row for row in reader if row["name"] == name]
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise UserError(f"{manifest}: not a readable CSV file in UTF-8 ({error})") from error
     if not rows or not rows[0]["file"]:
         raise SourceUnavailable(f"mirror: {name} is not in its manifest")
     return rows[0]
+
+
+def _threshold(text: str, name: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise SourceUnavailable(f"mirror: missing_column_threshold of {name} is {text!r}; it should be from 0 to 1")
+    return share
 
 
 def _listed(text: str) -> tuple[str, ...]:

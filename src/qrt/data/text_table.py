@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from qrt.errors import UserError
 
@@ -45,11 +47,26 @@ def read_csv_table(path: Path) -> pd.DataFrame:
 def read_own_table(path: Path) -> pd.DataFrame:
     """Read a table of the user's, CSV or Parquet by the file's ending."""
     if path.name.endswith(".parquet"):
-        try:
-            return pd.read_parquet(path)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise UserError(f"{path}: not a readable Parquet file ({error})") from error
+        return _read_parquet_table(path)
     return read_csv_table(path)
+
+
+def _read_parquet_table(path: Path) -> pd.DataFrame:
+    try:
+        table = pq.ParquetFile(path).read()
+        _check_names(path, table.column_names)
+        for field in table.schema:
+            if pa.types.is_nested(field.type) or _is_bytes(field.type):
+                raise UserError(
+                    f"{path}: the column {field.name!r} has the type {field.type}; numbers and texts are needed"
+                )
+        return table.to_pandas(ignore_metadata=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UserError(f"{path}: not a readable Parquet file ({error})") from error
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
 
 
 def _check_header(path: Path) -> None:
@@ -59,6 +76,10 @@ def _check_header(path: Path) -> None:
         names = next(csv.reader(lines), [])
     if not names:
         raise UserError(f"{path}: the file is empty; the first line should name the columns")
-    twice = sorted({name for name in names if names.count(name) > 1})
+    _check_names(path, names)
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise UserError(f"{path}: column name(s) {', '.join(map(repr, twice))} occur more than once; rename them")

@@ -18,19 +18,20 @@ from matplotlib.figure import Figure
 
 from qrt.figures import style
 from qrt.figures.critical_difference import draw_critical_difference, panel_rows, rank_limits, words_on_test
-from qrt.figures.difference_bars import draw_difference_bars, name_size, sorted_datasets
-from qrt.figures.letter_value_plot import draw_letter_values, words_on_datasets
+from qrt.figures.difference_bars import add_legend, draw_difference_bars, name_size, sorted_datasets
+from qrt.figures.letter_value_plot import draw_letter_values, words_on_boxes, words_on_datasets
 from qrt.statistics.figure_statistics import FigureStatistics
 
 FOOTER = 0.25  # left free at the bottom of every figure
 EDGE = 0.06  # left and right of everything
-TITLE, HEADING, PANEL_TITLE, AXIS = 0.24, 0.2, 0.16, 0.4  # heights of what is not a panel
+TITLE, HEADING, PANEL_TITLE, AXIS = 0.24, 0.22, 0.16, 0.41  # heights of what is not a panel
 GAP = 0.16  # between a panel and the names to its right
 NAMES_SIZE = 6.5  # points, of the names of methods
+SMALL = 5.5  # points, of explanations
 NARROWEST = 0.8  # where panels would be narrower, there are fewer columns
 BOX_ROW, RANK_ROW = 0.19, 0.135  # heights of a method's row
 BARS = 1.45  # height of a panel of bars
-BARS_WIDTH = style.TWO_COLUMNS - EDGE - 0.62  # beside it are ticks and label
+BARS_WIDTH = style.TWO_COLUMNS - EDGE - 0.74  # beside it are ticks and label
 
 
 class _Page:
@@ -47,8 +48,14 @@ class _Page:
     def write(self, height: float, text: str, **font: Any) -> None:
         """A line of text that takes `height`."""
         self.filled += height
-        at = EDGE / style.TWO_COLUMNS, 1 - (self.filled - 0.07) / self.height
-        self.figure.text(*at, style.plain(text), va="baseline", **font)
+        left = EDGE / style.TWO_COLUMNS
+        self.figure.text(left, 1 - (self.filled - 0.07) / self.height, style.plain(text), **font)
+
+    def head(self, text: str, explained: str = "") -> None:
+        """The heading of what follows, with an explanation in small letters at its right end."""
+        self.write(HEADING, text, size=7.5)
+        at = 1 - EDGE / style.TWO_COLUMNS, 1 - (self.filled - 0.07) / self.height
+        self.figure.text(*at, explained, ha="right", size=SMALL, color=style.GREY)
 
     def panel(self, left: float, width: float, height: float) -> Axes:
         """A panel whose upper edge is where the page is filled to; it does not fill the page, there may be more."""
@@ -93,14 +100,17 @@ def draw_comparison(
     page = _Page(title, bars_height + grid.height(len(metrics), boxes) + grid.height(len(metrics), ranks))
     letters = iter("abc")
     if bars:
-        heading = f"{next(letters)}   Difference of the test {metrics[0]} to {baseline} on each dataset"
-        _add_bars(page, statistics, metrics[0], bars, published, heading)
-    page.write(HEADING, f"{next(letters)}   Letter values of Cohen's d against {baseline}", size=7.5)
+        page.head(f"{next(letters)}   Test {metrics[0]}, difference to {baseline} on each dataset")
+        _add_bars(page, statistics, metrics[0], bars, published, with_legend=True)
+    page.head(f"{next(letters)}   Cohen's d against {baseline}", words_on_boxes(statistics.tables["letter_values"]))
     for axes, metric in _panels(page, grid, metrics, boxes):
-        _draw_boxes(axes, statistics, metric, methods, names)
-    page.write(HEADING, f"{next(letters)}   Critical differences at the level 0.05", size=7.5)
+        _draw_boxes(axes, statistics, metric, methods)
+    page.head(
+        f"{next(letters)}   Critical differences",
+        "dots on a bar: methods without a significant difference among them (level 0.05)",
+    )
     for axes, metric in _panels(page, grid, metrics, ranks):
-        _draw_ranks(axes, statistics, metric, names, ranks / RANK_ROW)
+        _draw_ranks(axes, statistics, metric, methods, ranks / RANK_ROW)
     return page.figure
 
 
@@ -116,7 +126,9 @@ def draw_differences(
     page = _Page(title, sum(_bars_height(statistics, metric, methods) for metric in metrics))
     for place, metric in enumerate(metrics):
         letter = f"{chr(ord('a') + place)}   " if len(metrics) > 1 else ""
-        _add_bars(page, statistics, metric, methods, published if place == 0 else None, f"{letter}Test {metric}")
+        page.head(f"{letter}Test {metric}")
+        first = place == 0
+        _add_bars(page, statistics, metric, methods, published if first else None, with_legend=first)
     return page.figure
 
 
@@ -131,35 +143,38 @@ def _grid(names: Sequence[str], panels: int) -> _Grid:
 
 
 def _panels(page: _Page, grid: _Grid, metrics: Sequence[str], height: float) -> Iterator[tuple[Axes, str]]:
-    """An empty panel for each metric; the page is filled line by line."""
+    """An empty panel for each metric, with the metric's name; the page is filled line by line."""
     for start in range(0, len(metrics), grid.columns):
         page.filled += PANEL_TITLE
         for place, metric in enumerate(metrics[start : start + grid.columns]):
-            yield page.panel(grid.left(place), grid.width, height), metric
+            axes = page.panel(grid.left(place), grid.width, height)
+            _write_above(axes, -grid.names / grid.width, metric, weight="bold")
+            yield axes, metric
         page.filled += height + AXIS
 
 
-def _draw_boxes(
-    axes: Axes, statistics: FigureStatistics, metric: str, methods: Sequence[str], names: Sequence[str]
-) -> None:
+def _write_above(axes: Axes, across: float, text: str, **font: Any) -> None:
+    """Text above a panel, at a share of its width."""
+    axes.annotate(text, (across, 1), (0, 3), xycoords="axes fraction", textcoords="offset points", **font)
+
+
+def _draw_boxes(axes: Axes, statistics: FigureStatistics, metric: str, methods: Sequence[str]) -> None:
     per_dataset, letter_values = _tables(statistics, metric, "per_dataset", "letter_values")
     if letter_values["value"].notna().any():
-        draw_letter_values(axes, per_dataset, letter_values, methods, names)
-        axes.set_title(f"{metric}  ({words_on_datasets(letter_values)})", size=7)
+        draw_letter_values(axes, per_dataset, letter_values, methods)
+        _write_above(axes, 1, words_on_datasets(letter_values), ha="right", size=SMALL, color=style.GREY)
     else:
         style.say_in(axes, _reason(statistics, metric, "no usable run", "Cohen's d"))
-        axes.set_title(metric, size=7)
 
 
-def _draw_ranks(axes: Axes, statistics: FigureStatistics, metric: str, names: Sequence[str], rows: float) -> None:
+def _draw_ranks(axes: Axes, statistics: FigureStatistics, metric: str, methods: Sequence[str], rows: float) -> None:
     ranks, groups, friedman = _tables(statistics, metric, "ranks", "groups", "friedman")
     if len(ranks):
         limits = rank_limits(statistics.tables["ranks"])
-        draw_critical_difference(axes, ranks, groups, names, limits=limits, rows=rows)
-        axes.set_title(f"{metric}  ({words_on_test(friedman)})", size=7)
+        draw_critical_difference(axes, ranks, groups, methods, limits=limits, rows=rows)
+        _write_above(axes, 1, words_on_test(friedman), ha="right", size=SMALL, color=style.GREY)
     else:
         style.say_in(axes, _reason(statistics, metric, "rank tests"))
-        axes.set_title(metric, size=7)
 
 
 def _bars_height(statistics: FigureStatistics, metric: str, methods: Sequence[str]) -> float:
@@ -176,17 +191,23 @@ def _add_bars(
     metric: str,
     methods: Sequence[str],
     published: pd.DataFrame | None,
-    heading: str,
+    *,
+    with_legend: bool,
 ) -> None:
+    """A panel of bars below a heading."""
     (per_dataset,) = _tables(statistics, metric, "per_dataset")
-    height = _bars_height(statistics, metric, methods)
-    page.write(HEADING, heading, size=7.5)
-    axes = page.panel(style.TWO_COLUMNS - EDGE - BARS_WIDTH, BARS_WIDTH, BARS)
+    left = style.TWO_COLUMNS - EDGE - BARS_WIDTH
+    axes = page.panel(left, BARS_WIDTH, BARS)
     if sorted_datasets(per_dataset, methods):
         draw_difference_bars(axes, per_dataset, metric, methods, published=published)
+        # At the left edge of the page in all panels, however wide the ticks' labels are.
+        axes.yaxis.set_label_coords((EDGE - left) / BARS_WIDTH, 0.5)
+        axes.yaxis.label.set_verticalalignment("top")
+        if with_legend:
+            add_legend(axes, methods, with_published=published is not None)
     else:
-        style.say_in(axes, _reason(statistics, metric, "no usable run", "no differences"))
-    page.filled += height - HEADING
+        style.say_in(axes, _reason(statistics, metric, "no usable run"))
+    page.filled += _bars_height(statistics, metric, methods) - HEADING
 
 
 def _tables(statistics: FigureStatistics, metric: str, *names: str) -> list[pd.DataFrame]:

@@ -8,16 +8,17 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import MultipleLocator
 
 from qrt.figures import style
 
 BAR_STEP = 0.5  # distance of two bars, in rows
 
 
-def rank_limits(ranks: pd.DataFrame) -> tuple[int, int]:
-    """Whole ranks around all mean ranks of a table, at least one apart."""
-    low, high = math.floor(ranks["mean_rank"].min()), math.ceil(ranks["mean_rank"].max())
-    return (low, high) if low < high else (low - 1, high + 1)
+def rank_limits(ranks: pd.DataFrame) -> tuple[float, float]:
+    """Half or whole ranks around all mean ranks of a table, at least one rank apart."""
+    low, high = math.floor(2 * ranks["mean_rank"].min()) / 2, math.ceil(2 * ranks["mean_rank"].max()) / 2
+    return (low, high) if high - low >= 1 else (low - 0.5, high + 0.5)
 
 
 def bar_levels(ranks: pd.DataFrame, groups: pd.DataFrame) -> dict[int, int]:
@@ -43,16 +44,17 @@ def draw_critical_difference(
     axes: Axes,
     ranks: pd.DataFrame,
     groups: pd.DataFrame,
-    colours: Sequence[str],
+    methods: Sequence[str],
     *,
-    limits: tuple[int, int],
+    limits: tuple[float, float],
     rows: float,
 ) -> None:
     """Mean ranks with rank 1 to the right; both tables hold one metric only.
 
     Every method has a row, the best on top: its line goes from its name to its mean rank and down to the axis. Worse
     methods end lower and further left, so that lines never cross and names never collide, however close the ranks are.
-    A bar joins a group; the dots on it are its members, since a group need not be all methods between its ends.
+    A bar joins a group; the dots on it are its members, since a group need not be all methods between its ends. The
+    order of `methods` (without the baseline) gives them their colours.
     `limits`: ends of the axis; `rows`: height of the panel, not below `panel_rows`.
     """
     ranks = ranks.sort_values("mean_rank", kind="stable")
@@ -61,21 +63,25 @@ def draw_critical_difference(
     first_bar = len(ranks) - 0.35
     bottom = rows - 0.6
     for row, (method, rank) in enumerate(zip(ranks["method"], ranks["mean_rank"], strict=True)):
-        axes.plot([worst, rank, rank], [row, row, bottom], color=style.colour(method, colours), linewidth=0.8)
-        style.draw_marker(axes, rank, row, method, colours)
+        axes.plot([worst, rank, rank], [row, row, bottom], color=style.colour(method, methods), linewidth=0.8)
+        style.draw_marker(axes, rank, row, method, methods)
     mean_ranks = ranks.set_index("method")["mean_rank"]
     for group, level in bar_levels(ranks, groups).items():
         members = groups.loc[groups["group"] == group, "method"]
         at = mean_ranks[members].to_numpy()
         height = first_bar + BAR_STEP * level
         axes.hlines(height, at.min(), at.max(), color=style.INK, linewidth=1.6, zorder=3)
-        faces = [style.colour(method, colours) for method in members]
+        faces = [style.colour(method, methods) for method in members]
         axes.scatter(at, np.full(len(at), height), s=8, c=faces, edgecolors=style.INK, linewidths=0.5, zorder=4)
     axes.set_xlim(worst, best)
-    axes.set_xticks(range(limits[0], limits[1] + 1, 1 + (limits[1] - limits[0]) // 7))
+    axes.xaxis.set_major_locator(MultipleLocator(_tick_step(limits[1] - limits[0])))
     axes.set_ylim(bottom, -0.6)
-    style.name_rows(axes, ranks["method"].tolist(), colours)
+    style.name_rows(axes, ranks["method"].tolist(), methods)
     axes.set(xlabel="mean rank   better →", ylabel="")
+
+
+def _tick_step(span: float) -> float:
+    return 0.5 if span <= 2 else 1.0 if span <= 7 else 2.0
 
 
 def words_on_test(friedman: pd.DataFrame) -> str:

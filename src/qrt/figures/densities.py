@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -43,18 +45,22 @@ def draw_densities(statistics: FigureStatistics, *, dataset: str, title: str) ->
             axes.set(xlim=limits, ylim=(0, top))
             curve, mark = curves[curves["method"] == method], marks[marks["method"] == method]
             if curve.empty:
-                _say_missing(axes, method, statistics)
+                axes.set_axis_off()
             else:
                 _draw(axes, curve, mark.iloc[0], method, top)
         for axes in column[:-1]:
             axes.tick_params(labelbottom=False)
         column[0].annotate(
-            f"test row {row + 1}", (0.5, 1), xytext=(0, 13), xycoords="axes fraction", textcoords="offset points",
+            f"test row {row + 1}", (0.5, 1), xytext=(0, 11), xycoords="axes fraction", textcoords="offset points",
             ha="center", va="bottom",
         )  # fmt: skip
-        column[-1].set_xlabel("y")
-    for axes, method in zip(panels[:, 0], METHODS, strict=True):
-        axes.set_ylabel(f"{method}\ndensity", color=style.text_colour(method))
+    middle = len(rows) // 2
+    panels[-1, middle].set_xlabel("target y; red: the realised value and its density")
+    for line, method in zip(panels, METHODS, strict=True):
+        if method in set(densities["method"]):
+            line[0].set_ylabel(f"{method}\ndensity", color=style.text_colour(method))
+        else:
+            _say_missing(line[middle], method, statistics)
     return figure
 
 
@@ -80,21 +86,30 @@ def _draw(axes: Axes, curve: pd.DataFrame, mark: pd.Series, method: str, top: fl
     colour = style.colour(method)
     axes.fill_between(y, np.minimum(density, 2 * top), color=colour, alpha=0.25, linewidth=0)
     axes.plot(y, density, color=colour, linewidth=1)
-    axes.axvline(float(mark["target"]), color=style.FIT, linewidth=1)
-    axes.set_title(_number(f"NLL {float(mark['nll']):.2f}"), loc="left", fontsize=6, pad=2)
-    peak = np.nanmax(density)
+    target, nll = float(mark["target"]), float(mark["nll"])
+    axes.axvline(target, color=style.FIT, linewidth=0.9, zorder=1)
+    # Between two points of the grid a curve may hide a spike: the NLL says how high it is at the target.
+    realised = np.exp(-nll) if -nll < np.log(top) else top
+    axes.plot([target], [realised], "o", color=style.FIT, markersize=2.6, zorder=3, clip_on=False)
+    axes.set_title(_number(f"NLL {nll:.2f}"), loc="left", fontsize=6, pad=2)
+    peak = np.fmax.reduce(density)  # without missing values
     if peak > top:
         axes.set_title(f"peak {peak:.3g} ↑", loc="right", fontsize=6, pad=2, color=style.text_colour(method))
-    axes.xaxis.set_major_locator(MaxNLocator(2, min_n_ticks=2))
+    axes.xaxis.set_major_locator(MaxNLocator(3, min_n_ticks=2))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _thousands(value)))
     axes.yaxis.set_major_locator(MaxNLocator(2, min_n_ticks=2))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(value)))
     axes.tick_params(labelsize=5.5, pad=1.5, length=2)
 
 
 def _say_missing(axes: Axes, method: str, statistics: FigureStatistics) -> None:
     reasons = [note for note in statistics.notes if note.startswith(f"{method} on ")]
-    style.say_in(axes, reasons[0] if reasons else f"no prediction of {method}")
+    message = reasons[0] if reasons else f"no prediction of {method}"
+    axes.set_axis_off()
+    axes.text(
+        0.5, 0.5, style.plain("\n".join(textwrap.wrap(message, 80))), transform=axes.transAxes, ha="center", va="center",
+        color=style.GREY, in_layout=False,
+    )  # fmt: skip
 
 
 def _thousands(value: float) -> str:
@@ -103,6 +118,14 @@ def _thousands(value: float) -> str:
         if abs(value) >= unit:
             return _number(f"{value / (1e3 if letter == 'k' else unit):g}{letter}")
     return _number(f"{value:g}")
+
+
+def _power(value: float) -> str:
+    """A density's label: 0.15, or 2·10⁻⁶."""
+    if value == 0 or 1e-3 <= value < 1e4:
+        return f"{value:g}"
+    digits, exponent = f"{value:.2e}".split("e")
+    return rf"${float(digits):g}\cdot10^{{{int(exponent)}}}$"
 
 
 def _number(text: str) -> str:

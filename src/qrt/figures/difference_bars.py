@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -83,7 +84,6 @@ def draw_difference_bars(
     baseline = per_dataset["baseline"].iloc[0]
     axes.set_ylabel(f"← better   {metric} − {style.plain(baseline)}\n(linear within ±{style.power_label(threshold)})")
     _name_datasets(axes, datasets)
-    _add_legend(axes, methods, with_published=len(theirs) > 0)
 
 
 def _drawn(rows: pd.DataFrame, datasets: Sequence[str], methods: Sequence[str]) -> pd.DataFrame:
@@ -116,14 +116,17 @@ def _name_datasets(axes: Axes, datasets: Sequence[str]) -> None:
     axes.spines["bottom"].set_visible(False)
 
 
-def _add_legend(axes: Axes, methods: Sequence[str], *, with_published: bool) -> None:
+def add_legend(axes: Axes, methods: Sequence[str], *, with_published: bool) -> None:
+    """A legend above the right end of a panel."""
     handles: list[Patch | Line2D] = [
         Patch(color=style.light(style.colour(method, methods), 0.4), label=style.plain(method)) for method in methods
     ]
     if with_published:
-        marks = {"marker": "D", "markersize": 2.8, "markerfacecolor": "white", "markeredgewidth": 0.6}
+        marks: dict[str, Any] = {"marker": "D", "markersize": 2.8, "markerfacecolor": "white", "markeredgewidth": 0.6}
         handles.append(Line2D([], [], color=style.INK, linestyle="none", label="published", **marks))
-    handles.append(Line2D([], [], color=style.INK, linestyle="none", marker="|", markersize=7, label="± one standard error"))
+    handles.append(
+        Line2D([], [], color=style.INK, linestyle="none", marker="|", markersize=7, label="± one standard error")
+    )
     axes.legend(
         handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(handles), borderaxespad=0.1,
         handlelength=1.2, handletextpad=0.4, columnspacing=1.2,

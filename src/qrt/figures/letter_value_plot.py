@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import seaborn
 from matplotlib.axes import Axes
+from matplotlib.patheffects import Normal, Stroke
 
 from qrt.figures import style
 
@@ -31,12 +32,18 @@ def words_on_datasets(letter_values: pd.DataFrame) -> str:
     return f"{span} dataset" if span == "1" else f"{span} datasets"
 
 
-def draw_letter_values(
-    axes: Axes, per_dataset: pd.DataFrame, letter_values: pd.DataFrame, methods: Sequence[str], colours: Sequence[str]
-) -> None:
-    """One box of Cohen's d for each of `methods`, best on top; both tables hold one metric only.
+def words_on_boxes(letter_values: pd.DataFrame) -> str:
+    """What boxes and circles are."""
+    circles = "all beyond" if letter_values["datasets"].max() >= FEWEST_FOR_TAILS else "every dataset"
+    return f"boxes: middle half and middle three quarters of the datasets; line: median; circles: {circles}"
 
-    `colours` are all methods of the figure, in the order that gives them their colours. Rows are one unit apart.
+
+def draw_letter_values(
+    axes: Axes, per_dataset: pd.DataFrame, letter_values: pd.DataFrame, methods: Sequence[str]
+) -> None:
+    """One box of Cohen's d for each of `methods`, best on top; both tables hold one metric only, with one d at least.
+
+    The order of `methods` gives them their colours. Rows are one unit apart.
     """
     order = sorted_by_median(letter_values, methods)
     values = {
@@ -48,19 +55,20 @@ def draw_letter_values(
     for row, method in enumerate(order):
         found = values.get(method, np.empty(0))
         if len(found):
-            _draw_box(axes, row, found, style.colour(method, colours))
+            _draw_box(axes, row, found, style.colour(method, methods))
         if len(found) < most:
             words = f"n = {len(found)}" if len(found) else "no values"
             axes.annotate(
                 words, (1, row), xycoords=axes.get_yaxis_transform(), xytext=(0, -4), textcoords="offset points",
                 ha="right", va="center", fontsize=5, color=style.GREY,
             )  # fmt: skip
-    drawn = np.concatenate([values.get(method, np.empty(0)) for method in order] or [np.empty(0)])
+    drawn = np.concatenate([values[method] for method in order if method in values])
     # The scale is set after drawing: on a symlog axis seaborn would interpolate quantiles between logarithms.
-    style.symlog_axis(axes, "x", *((drawn.min(), drawn.max()) if len(drawn) else (0, 0)), THRESHOLD, most_ticks=5)
+    ticks = 5 if axes.get_position().width * style.TWO_COLUMNS < 1.5 else 9
+    style.symlog_axis(axes, "x", drawn.min(), drawn.max(), THRESHOLD, most_ticks=ticks)
     axes.grid(axis="x")
     axes.set_ylim(len(order) - 0.4, -0.6)
-    style.name_rows(axes, order, colours)
+    style.name_rows(axes, order, methods)
     axes.set(xlabel="← better   Cohen's d", ylabel="")
 
 
@@ -80,7 +88,11 @@ def _draw_box(axes: Axes, row: int, values: np.ndarray, colour: str) -> None:
         linecolor=style.INK,
         showfliers=not few,
         box_kws={"facecolors": [style.light(colour, share) for share in (0.6, 0.15, 0.6)]},
-        line_kws={"linewidth": 1.4, "color": "white" if not few else style.INK},
+        line_kws={
+            "linewidth": 1.1,
+            "color": "white",
+            "path_effects": [Stroke(linewidth=2.1, foreground=style.INK), Normal()],
+        },
         flier_kws={"s": 5, "linewidths": 0.5, "edgecolor": colour},
     )
     if few:

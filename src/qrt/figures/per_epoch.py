@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from qrt.figures.style import GREY, INK, ONE_COLUMN, TWO_COLUMNS, colour, message_figure, plain, say_in, short_name
+from qrt.figures.style import GREY, ONE_COLUMN, TWO_COLUMNS, colour, message_figure, plain, say_in, short_name
 from qrt.statistics.figure_statistics import FigureStatistics
 
 _LABELS = {
@@ -27,19 +27,23 @@ _LABELS = {
 }
 _ONE_EPOCH_LATER = 1  # published curves count epochs from 0, ours are epochs trained
 _MOST_COLUMNS = 6
+_CUT = 0.5  # where a curve leaves the panel, in typical ranges
+_NO_CURVES = pd.DataFrame(columns=["dataset", "metric", "method", "epoch", "value"])
+_NO_MARKS = pd.DataFrame(columns=["dataset", "metric", "method", "mark", "selected_epoch", "value"])
 
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Of lines, marks and letters in a panel, in points."""
+    """Of lines, marks and letters in a panel, in points, and of what its limits take in (see `value_limits`)."""
 
     line: float
     thin: float
     star: float
     letters: float
+    whole: float
 
 
-_LARGE, _SMALL = _Sizes(1.2, 0.6, 7.5, 6), _Sizes(0.8, 0.4, 4.5, 5)
+_LARGE, _SMALL = _Sizes(1.2, 0.6, 7.5, 6, 1.0), _Sizes(0.8, 0.4, 5.5, 4.8, 0.5)
 
 
 def draw_decomposition(
@@ -59,21 +63,26 @@ def draw_decomposition(
     height = 1.1 + 1.4 * len(datasets)
     figure, grid = plt.subplots(len(datasets), len(_LABELS), figsize=(TWO_COLUMNS, height), squeeze=False)
     figure.subplots_adjust(
-        left=0.47 / TWO_COLUMNS, right=0.995, top=1 - 0.68 / height, bottom=0.6 / height, wspace=0.27, hspace=0.3
+        left=0.6 / TWO_COLUMNS, right=0.985, top=1 - 0.66 / height, bottom=0.55 / height, wspace=0.27, hspace=0.22
     )
-    published = False
-    for row, dataset in zip(grid, datasets, strict=True):
+    curves, selected = (_pieces(_of_part(statistics, name, "validation")) for name in ("curves", "selected"))
+    curves_of_paper = _pieces(_NO_CURVES if published_curves is None else published_curves)
+    marks_of_paper = _pieces(_NO_MARKS if published_marks is None else published_marks)
+    published: set[str] = set()  # datasets that the paper shows too
+    for number, (row, dataset) in enumerate(zip(grid, datasets, strict=True), start=1):
         for axes, (metric, label) in zip(row, _LABELS.items(), strict=True):
-            panel = _Panel(statistics, dataset, metric, "validation", _LARGE)
-            panel.add_published(published_curves, published_marks)
-            published = published or panel.has_published
+            panel = _Panel(curves(dataset, metric), selected(dataset, metric), _LARGE)
+            panel.add_published(curves_of_paper(dataset, metric), marks_of_paper(dataset, metric))
+            published |= {dataset} if panel.has_published else set()
             panel.draw(axes)
-            if row is grid[0]:
+            if number == 1:
                 axes.set_title(label)
-            if row is grid[-1]:
-                axes.set_xlabel("epochs")
-        figure.text(0.012, _middle(row[0]), plain(short_name(dataset)), rotation=90, fontsize=8, ha="left", va="center")
-    _head(figure, title, published=published)
+        place: dict[str, Any] = {"y": _middle(row[0]), "rotation": 90, "va": "center"}
+        figure.text(0.012, s=plain(short_name(dataset)), fontsize=8, **place)
+        if dataset in published and not any(len(curves(dataset, metric)) for metric in _LABELS):
+            figure.text(0.032, s="published only", fontsize=6, color=GREY, **place)
+    figure.supxlabel("epochs", fontsize=7, y=0.27 / height)
+    _head(figure, title, published=bool(published))
     return figure
 
 
@@ -84,44 +93,47 @@ def draw_pages(statistics: FigureStatistics, *, metric: str, part: str, title: s
     columns = min(_MOST_COLUMNS, math.ceil(math.sqrt(len(datasets))))
     rows = math.ceil(len(datasets) / columns)
     width = ONE_COLUMN if columns == 1 else TWO_COLUMNS
-    height = 1.0 + rows * max(0.8, min(1.5, 0.5 * width / columns))
+    head = 0.58 if columns > 1 else 0.72  # the legend of a narrow page has two lines
+    height = 0.42 + head + rows * max(0.8, min(1.5, 0.5 * width / columns))
     figure, grid = plt.subplots(rows, columns, figsize=(width, height), squeeze=False)
     figure.subplots_adjust(
-        left=0.42 / width, right=0.995, top=1 - 0.62 / height, bottom=0.55 / height, wspace=0.29, hspace=0.48
+        left=0.42 / width, right=0.985, top=1 - head / height, bottom=0.55 / height, wspace=0.32, hspace=0.46
     )
+    curves, selected = (_pieces(_of_part(statistics, name, part)) for name in ("curves", "selected"))
     for axes in grid.flat[len(datasets) :]:
         axes.set_axis_off()
     for axes, dataset in zip(grid.flat, datasets, strict=False):
-        _Panel(statistics, dataset, metric, part, _SMALL).draw(axes)
+        _Panel(curves(dataset, metric), selected(dataset, metric), _SMALL).draw(axes)
         axes.set_title(plain(short_name(dataset)), fontsize=6, pad=2)
-    figure.supxlabel("epochs", fontsize=7, y=0.3 / height)
+    figure.supxlabel("epochs", fontsize=7, y=0.27 / height)
     label = f"{'training' if part == 'train' else part} {_LABELS[metric]}"
     figure.supylabel(label, fontsize=7, x=0.06 / width)
     _head(figure, title, published=False)
     return figure
 
 
+def _of_part(statistics: FigureStatistics, name: str, part: str) -> pd.DataFrame:
+    table = statistics.tables[name]
+    return table[table["part"] == part]
+
+
+def _pieces(table: pd.DataFrame) -> Callable[[str, str], pd.DataFrame]:
+    """The rows of a dataset and metric, found by one pass over the table."""
+    pieces = dict(iter(table.groupby(["dataset", "metric"], sort=False)))
+    return lambda dataset, metric: pieces.get((dataset, metric), table.head(0))
+
+
 class _Panel:
     """One metric of one dataset: curves of QRT and BASE, bars at their selected epoch, stars of QRTC and QRC."""
 
-    def __init__(self, statistics: FigureStatistics, dataset: str, metric: str, part: str, sizes: _Sizes) -> None:
-        self.dataset, self.metric, self.sizes = dataset, metric, sizes
-        curves, selected = self._own(statistics.tables["curves"]), self._own(statistics.tables["selected"])
-        self.curves = curves[curves["part"] == part]
-        self.selected = selected[selected["part"] == part]
-        self.published_curves = self.published_marks = pd.DataFrame({"epoch": [], "value": [], "method": []})
+    def __init__(self, curves: pd.DataFrame, selected: pd.DataFrame, sizes: _Sizes) -> None:
+        self.curves, self.selected, self.sizes = curves, selected, sizes
+        self.published_curves, self.published_marks = _NO_CURVES, _NO_MARKS
 
-    def _own(self, table: pd.DataFrame) -> pd.DataFrame:
-        return table[(table["dataset"] == self.dataset) & (table["metric"] == self.metric)]
-
-    def add_published(self, curves: pd.DataFrame | None, marks: pd.DataFrame | None) -> None:
-        """Show the published values of this panel, if there are any, in our count of epochs."""
-        if curves is not None:
-            self.published_curves = self._own(curves).assign(epoch=lambda table: table["epoch"] + _ONE_EPOCH_LATER)
-        if marks is not None:
-            self.published_marks = self._own(marks).assign(
-                epoch=lambda table: table["selected_epoch"] + _ONE_EPOCH_LATER
-            )
+    def add_published(self, curves: pd.DataFrame, marks: pd.DataFrame) -> None:
+        """Show published values too, in our count of epochs."""
+        self.published_curves = curves.assign(epoch=curves["epoch"] + _ONE_EPOCH_LATER)
+        self.published_marks = marks.assign(epoch=marks["selected_epoch"] + _ONE_EPOCH_LATER)
 
     @property
     def has_published(self) -> bool:
@@ -153,14 +165,16 @@ class _Panel:
         axes.plot(curve["epoch"], of_all, linewidth=self.sizes.line, gid=f"{method} curve of all runs", **look)
         low, high = of_all - error, of_all + error
         axes.fill_between(
-            curve["epoch"], low, high, color=shade, alpha=0.22, linewidth=0, zorder=2, gid=f"{method} band"
+            curve["epoch"], low, high, color=shade, alpha=0.3, linewidth=0, zorder=2, gid=f"{method} band"
         )
 
     def _draw_mark(self, axes: Axes, method: str, epoch: float, value: float, *, star: bool) -> None:
         shade = colour(method)
         if star:
+            # The stars of both methods often meet: the lower one must be seen behind the other.
+            size = self.sizes.star * (1.35 if method == "QRC" else 1)
             axes.plot(
-                epoch, value, "*", color=shade, markersize=self.sizes.star, markeredgecolor="white",
+                epoch, value, "*", color=shade, markersize=size, markeredgecolor="white",
                 markeredgewidth=0.35, zorder=5, gid=f"{method} star",
             )  # fmt: skip
             return
@@ -172,7 +186,7 @@ class _Panel:
         for method, curve in self.published_curves.groupby("method", sort=False):
             shade = colour(str(method))
             axes.plot(
-                curve["epoch"], curve["value"], color=shade, linewidth=0.7, linestyle=(0, (3, 1.5)), zorder=2.5,
+                curve["epoch"], curve["value"], color=shade, linewidth=0.6, linestyle=(0, (3, 1.5)), alpha=0.8, zorder=2.5,
                 gid=f"published {method} curve",
             )  # fmt: skip
         for mark in self.published_marks.itertuples():
@@ -187,36 +201,40 @@ class _Panel:
         lines = [curve["mean"] for _, curve in self.curves.groupby("method")]
         lines += [curve["value"] for _, curve in self.published_curves.groupby("method")]
         marks = pd.concat([self.selected[["method", "value"]], self.published_marks[["method", "value"]]])
-        low, high = value_limits([line.to_numpy(float) for line in lines], marks["value"].to_numpy(float))
+        low, high = value_limits(
+            [line.to_numpy(float) for line in lines], marks["value"].to_numpy(float), self.sizes.whole
+        )
         last = np.nanmax([*self.curves["epoch"], *self.published_curves["epoch"], 1])
         axes.set_xlim(-0.02 * last, 1.03 * last)
         axes.set_ylim(low, high)
-        for beyond, sign, height, align in (
-            (marks["value"] > high, "↑", 0.98, "top"),
-            (marks["value"] < low, "↓", 0.02, "bottom"),
-        ):
-            names = dict.fromkeys(f"{name}{sign}" for name in marks["method"][beyond])
-            if names:
-                words = "\n".join(names)
-                axes.text(0.98, height, words, transform=axes.transAxes, ha="right", va=align, fontsize=4.5, color=INK)
+        above, below = marks["method"][marks["value"] > high], marks["method"][marks["value"] < low]
+        self._say(axes, "\n".join(f"{name} ↑" for name in above.unique()), 0.98, "top")
+        self._say(axes, "\n".join(f"{name} ↓" for name in below.unique()), 0.02, "bottom")
+
+    def _say(self, axes: Axes, words: str, height: float, align: Literal["top", "bottom"]) -> None:
+        place: dict[str, Any] = {"transform": axes.transAxes, "ha": "right", "va": align}
+        axes.text(0.98, height, words, color=GREY, fontsize=self.sizes.letters, **place)
 
 
-def value_limits(curves: Sequence[npt.NDArray[np.float64]], marks: npt.NDArray[np.float64]) -> tuple[float, float]:
+def value_limits(
+    curves: Sequence[npt.NDArray[np.float64]], marks: npt.NDArray[np.float64], whole: float
+) -> tuple[float, float]:
     """Limits of the axis of values: what is typical of the curves, and what else is not far from it.
 
-    The first epochs and single outliers may be larger by orders of magnitude: they are cut off where they would double
-    the typical range. A mark may triple it, because it is what the reader looks for.
+    Curves are shown whole if that needs at most `whole` times the typical range on either side. Else the first epochs
+    or single outliers are larger by far, and they are cut off. A mark may be further away, because it is what the
+    reader looks for.
     """
     known = [curve for curve in curves if len(curve)] or [marks]
-    typical = np.array([np.quantile(curve, (0.03, 0.9)) for curve in known])
+    typical = np.array([np.quantile(curve, (0.02, 0.8)) for curve in known])
     low, high = float(typical[:, 0].min()), float(typical[:, 1].max())
-    spread = high - low
-    whole = np.concatenate(known)
-    low = min(low, float(whole.min())) if whole.min() >= low - spread else low
-    high = max(high, float(whole.max())) if whole.max() <= high + spread else high
-    reach = 2 * (high - low) or math.inf
-    near = marks[(marks >= low - reach) & (marks <= high + reach)]
-    low, high = float(np.min([low, *near])), float(np.max([high, *near]))
+    values = np.concatenate(known)
+    farthest = max(low - values.min(), values.max() - high)
+    reach = whole if farthest <= whole * (high - low) else _CUT
+    for shown, share in ((values, reach), (marks, 2.0)):
+        beyond = share * (high - low) or (0.0 if shown is values else math.inf)
+        near = shown[(shown >= low - beyond) & (shown <= high + beyond)]
+        low, high = float(np.min([low, *near])), float(np.max([high, *near]))
     margin = 0.07 * (high - low) or 0.05 * max(abs(high), 1.0)
     return low - margin, high + margin
 

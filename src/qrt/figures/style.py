@@ -56,16 +56,20 @@ _METHODS: dict[str, tuple[str, str]] = {
     "TRUNC": (_AMBER, "X"),
     "REFL": (_BLUE, "*"),
 }
-_MARKERS = ("o", "^", "v", "P", "X", "d", "h", "<", ">", "p", "8", "D", "s")
+_MARKERS = ("o", "^", "v", "P", "X", "d", "h", "<", ">", "p", "8", "D")
 
 
 def colour(method: str, methods: Sequence[str] = ()) -> str:
-    """The colour of a method. One that is a value of a parameter is coloured by its place among `methods`."""
+    """The colour of a method. One that is a value of a parameter is coloured by its place among `methods`.
+
+    What is neither known nor in the list has the look of a baseline.
+    """
     if method in _METHODS:
         return _METHODS[method][0]
     others = [name for name in methods if name not in _METHODS]
-    place = others.index(method) / max(1, len(others) - 1) if method in others else 0.5
-    return mpl.colors.to_hex(mpl.colormaps["viridis"](0.08 + 0.84 * place))
+    if method not in others:
+        return _BLACK
+    return mpl.colors.to_hex(mpl.colormaps["viridis"](0.05 + 0.8 * others.index(method) / max(1, len(others) - 1)))
 
 
 def marker(method: str, methods: Sequence[str] = ()) -> str:
@@ -73,7 +77,7 @@ def marker(method: str, methods: Sequence[str] = ()) -> str:
     if method in _METHODS:
         return _METHODS[method][1]
     others = [name for name in methods if name not in _METHODS]
-    return _MARKERS[others.index(method) % len(_MARKERS)] if method in others else "o"
+    return _MARKERS[others.index(method) % len(_MARKERS)] if method in others else "s"
 
 
 def draw_marker(axes: Axes, x: float, y: float, method: str, methods: Sequence[str] = ()) -> None:
@@ -213,13 +217,17 @@ def symlog_axis(
     powers = [threshold * 10.0**decade for decade in range(math.ceil(max(below, above)) + 1)]
     inside = [sign * power for power in powers for sign in (-1, 1) if limits[0] <= sign * power <= limits[1]]
     step = math.ceil(len(inside) / (most_ticks - 1))
-    ticks = sorted([0.0, *(value for value in inside if abs(value) in powers[::step])])
+    labelled = {0.0, *(value for value in inside if abs(value) in powers[::step])}
     small = [sign * part * power for power in powers for part in range(2, 10) for sign in (-1, 1)] if step == 1 else []
+    halves = [sign * power / 2 for power in (*powers, 10 * powers[-1]) for sign in (-1, 1)]
+    halves = [half for half in halves if limits[0] <= half <= limits[1]]
+    if len(labelled) + len(halves) <= most_ticks:
+        labelled.update(halves)
 
     axes.set(**{f"{which}scale": SymmetricalLogScale(None, linthresh=threshold, linscale=linear_decades)})
     axes.set(**{f"{which}lim": limits})
     axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_locator(FixedLocator(sorted(labelled)))
     axis.set_minor_locator(FixedLocator(small))
     axis.set_major_formatter(FuncFormatter(lambda value, _: power_label(value)))
     axis.set_minor_formatter(NullFormatter())
@@ -227,12 +235,14 @@ def symlog_axis(
 
 
 def power_label(value: float) -> str:
-    """A tick's label: `0.01`, `−10`, and beyond three digits a power of ten."""
+    """A tick's label: `0.01`, `−10`, and beyond three digits `10³`."""
     size = abs(value)
     if value == 0 or 0.999e-3 < size < 1.001e3:
-        return f"{value:.10g}".replace("-", "\N{MINUS SIGN}")
-    sign = "-" if value < 0 else ""
-    return f"${sign}10^{{{round(math.log10(size))}}}$"
+        return f"{value:.3g}".replace("-", "\N{MINUS SIGN}").replace("e+03", "000")
+    exponent = math.floor(math.log10(size) + 1e-9)
+    digits = f"{size / 10.0**exponent:.2g}"
+    factor = "" if digits == "1" else rf"{digits}{{\cdot}}"
+    return f"${'-' if value < 0 else ''}{factor}10^{{{exponent}}}$"
 
 
 def save(figure: Figure, pdf: Path, png: Path) -> None:

@@ -113,8 +113,8 @@ def documentation() -> str:
         "",
         "# Statistics",
         "",
-        "Every number of a figure: one folder per figure under `statistics/`, a CSV for each table and a `summary.json`",
-        "that says what the figure stands on (protocol, datasets, splits, what was left out and why).",
+        "Every number of a figure: one folder per figure under `statistics/`, a CSV for each table and",
+        "`summary.json`, which says what the figure stands on (protocol, datasets, splits, what was left out and why).",
     ]
     for name, columns in COLUMNS.items():
         lines += ["", f"## `{name}.csv`", "", "| column | meaning |", "|---|---|"]

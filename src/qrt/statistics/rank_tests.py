@@ -16,6 +16,7 @@ from scipy import stats
 Array = NDArray[np.float64]
 
 LEVEL = 0.05  # of significance
+SMALL = 13  # datasets up to which a test with ties is exact, as in SciPy
 
 
 def rank_tables(means: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -61,11 +62,29 @@ def friedman(means: Array) -> tuple[float, float]:
 
 
 def wilcoxon(differences: Array) -> tuple[float, float]:
-    """Wilcoxon's signed-rank statistic and two-sided p-value, zeros ranked as Pratt does; p is 1 if all are zero."""
-    if not differences.any():
+    """Wilcoxon's signed-rank statistic and two-sided p-value, zeros ranked as Pratt does; p is 1 if all are zero.
+
+    The p-value is exact for up to 13 datasets, and for up to 50 without ties and zeros; else it is the normal limit.
+    """
+    sizes = np.abs(differences)
+    if not sizes.any():
         return 0.0, 1.0
+    with_ties = len(np.unique(sizes)) < len(sizes) or not sizes.all()
+    if with_ties and len(sizes) <= SMALL:
+        return _exact_wilcoxon(differences)
     result = stats.wilcoxon(differences, zero_method="pratt")
     return float(result.statistic), float(result.pvalue)
+
+
+def _exact_wilcoxon(differences: Array) -> tuple[float, float]:
+    """Wilcoxon's test from all signs of the differences, as SciPy has it, which takes seconds for a pair of methods."""
+    doubled = np.rint(2 * stats.rankdata(np.abs(differences))).astype(int)  # whole numbers also with ties
+    plus, minus = doubled[differences > 0].sum(), doubled[differences < 0].sum()
+    sums = np.zeros(1, dtype=int)
+    for rank in doubled[differences != 0]:
+        sums = np.concatenate([sums, sums + rank])
+    tail = min((sums <= plus).mean(), (sums >= plus).mean())
+    return min(plus, minus) / 2, min(1.0, 2 * tail)
 
 
 def holm(p_values: Array) -> Array:

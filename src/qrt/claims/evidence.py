@@ -1,0 +1,175 @@
+"""What verdicts stand on: the results of a study, and the statistics that are computed from them once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from qrt.claims.verdict import NotRun
+from qrt.data.sheet import paper_datasets
+from qrt.figures_plan import ARTIFACTS, DISCRETE, Comparison
+from qrt.protocol import Protocol
+from qrt.statistics.compared import Compared
+from qrt.statistics.comparison import compare
+from qrt.statistics.curves import curve_statistics
+from qrt.statistics.figure_statistics import FigureStatistics
+from qrt.statistics.metrics import figure_metrics
+
+CURVE_METRICS = ("nll_recalibrated", "nll_base", "alpha_entropy_pit", "pce")
+# Comparisons that claims are about and no figure of the paper shows.
+_MAIN = ARTIFACTS["fig03_main"].comparison or Comparison(())
+_BASE_MODELS = ARTIFACTS["fig08_base_models"].comparison or Comparison(())
+CLAIM_COMPARISONS: dict[str, Comparison] = {
+    "with_qreg": replace(_MAIN, compared=(*_MAIN.compared, Compared("regularised", "QREG", "QREG"))),
+    "before_the_map": replace(_MAIN, compared=(*_MAIN.compared, Compared("main", "QRT-F", "QRT-F"))),
+    "with_base_mlp_1": replace(
+        _BASE_MODELS, compared=(*_BASE_MODELS.compared, Compared("main_mlp_1", "BASE", "BASE-MLP-1"))
+    ),
+}
+
+
+def _paper_sets() -> dict[str, frozenset[str]]:
+    """The paper's datasets in the groups that claims are about; the thirds are by training rows."""
+    sheet = paper_datasets()
+    by_size = sorted(sheet, key=lambda name: (sheet[name].published.train_rows, name))
+    thirds = np.array_split(np.array(by_size, dtype=object), 3)
+    discrete = frozenset(name for name, row in sheet.items() if row.published.top10 > DISCRETE)
+    return {
+        "all": frozenset(sheet),
+        "non_discrete": frozenset(sheet) - discrete,
+        "discrete": discrete,
+        "smallest_third": frozenset(thirds[0]),
+        "middle_third": frozenset(thirds[1]),
+        "largest_third": frozenset(thirds[2]),
+    }
+
+
+PAPER_SETS = _paper_sets()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The result tables of a study (docs/results.md); None: the study has no such table.
+
+    `methods` has the tuned rows of all experiments, `dataset_table` is that of `qrt.tables.dataset_table`, `maps` is the
+    table of the calibration maps of simulated PITs.
+    """
+
+    methods: pd.DataFrame
+    protocol: Protocol
+    datasets: Sequence[str]  # of the study
+    dataset_table: pd.DataFrame
+    curves: pd.DataFrame | None = None
+    times: pd.DataFrame | None = None
+    maps: pd.DataFrame | None = None
+    predictions: pd.DataFrame | None = None
+
+
+class Workings:
+    """The statistics of one body of evidence, each computed when it is first asked for."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self._comparisons: dict[str, FigureStatistics] = {}
+        self._effects: dict[tuple[Compared, Compared | None, str], FigureStatistics] = {}
+
+    @cached_property
+    def discreteness(self) -> dict[str, float]:
+        """Dataset -> share of targets among the ten most frequent values; the published one where there is no data."""
+        table = self.evidence.dataset_table
+        shares = table["top10"].astype(float).fillna(table["published_top10"].astype(float))
+        return dict(zip(table["dataset"], shares, strict=True))
+
+    @cached_property
+    def curves(self) -> FigureStatistics:
+        """The averaged curves and the values at the selected epoch, of both parts."""
+        evidence = self.evidence
+        if evidence.curves is None:
+            raise NotRun("this study has no per-epoch curves")
+        return curve_statistics(
+            evidence.curves,
+            evidence.methods,
+            sorted(evidence.datasets),
+            parts=("train", "validation"),
+            metrics=CURVE_METRICS,
+            pce_column=figure_metrics(evidence.protocol)["PCE"],
+        )
+
+    def datasets_in(self, group: str) -> list[str]:
+        """The study's datasets of a group, by name. Datasets that are not the paper's are judged by their own data."""
+        study = sorted(self.evidence.datasets)
+        if group in ("all", "non_discrete", "discrete"):
+            wanted = {"all": (False, True), "non_discrete": (False,), "discrete": (True,)}[group]
+            return [name for name in study if (self.discreteness.get(name, 0.0) > DISCRETE) in wanted]
+        return [name for name in study if name in PAPER_SETS[group]]
+
+    def plan(self, name: str) -> Comparison:
+        """The methods of a comparison under the study's protocol, those of whole experiments named one by one."""
+        artifact = ARTIFACTS.get(name)
+        found = artifact.comparison if artifact else CLAIM_COMPARISONS[name]
+        if found is None:
+            raise ValueError(f"{name} does not compare methods over datasets")
+        found = found.under(self.evidence.protocol)
+        methods = self.evidence.methods
+        whole = [
+            Compared(experiment, method, method)
+            for experiment in found.whole
+            for method in sorted(methods.loc[methods["experiment"] == experiment, "method"].unique())
+        ]
+        others = (one for one in (*found.compared, *whole) if one != found.baseline)
+        return replace(found, compared=tuple(others), whole=())
+
+    def compared(self, name: str, label: str) -> Compared:
+        """The method with this label in a comparison, if it was run; BASE is the comparison's baseline."""
+        plan = self.plan(name)
+        everyone = {one.label: one for one in (plan.baseline, *plan.compared)}
+        found = everyone.get(label, plan.baseline if label == "BASE" else None)
+        if found is None or not self._was_run(found):
+            raise NotRun(f"{label} was not run")
+        return found
+
+    def not_run(self, name: str) -> list[str]:
+        """The methods of a comparison that this study has no results of."""
+        plan = self.plan(name)
+        return [one.label for one in (plan.baseline, *plan.compared) if not self._was_run(one)]
+
+    def comparison(self, name: str) -> FigureStatistics:
+        """The statistics of a comparison over its datasets: rank tests with all its methods as one family."""
+        if name not in self._comparisons:
+            plan = self.plan(name)
+            metrics = {label: suffix for label, suffix in self._metrics().items() if label in plan.metrics}
+            run = [one for one in plan.compared if self._was_run(one)]
+            self._comparisons[name] = self._compare(run, plan.baseline, metrics, plan.dataset_set)
+        return self._comparisons[name]
+
+    def effects(self, left: Compared, right: Compared | None, metric: str, group: str) -> pd.DataFrame:
+        """The rows of `per_dataset` of the left method with the right one as baseline, or of the left one alone."""
+        metrics = self._metrics()
+        if metric not in metrics:
+            raise NotRun(f"the results have no {metric}")
+        key = (left, right, group)
+        if key not in self._effects:
+            compared, baseline = ([left], right) if right else ([], left)
+            self._effects[key] = self._compare(compared, baseline, metrics, group)
+        rows = self._effects[key].tables["per_dataset"]
+        return rows[(rows["metric"] == metric) & (rows["method"] == left.label)]
+
+    def _compare(
+        self, compared: Sequence[Compared], baseline: Compared, metrics: dict[str, str], group: str
+    ) -> FigureStatistics:
+        datasets, form = self.datasets_in(group), self.evidence.protocol.cohens_d
+        return compare(self.evidence.methods, compared, baseline, metrics, datasets, form, self.discreteness)
+
+    def _metrics(self) -> dict[str, str]:
+        named = figure_metrics(self.evidence.protocol) | {"PIT variance": "pit_variance"}
+        columns = self.evidence.methods.columns
+        return {label: suffix for label, suffix in named.items() if f"test_{suffix}" in columns}
+
+    def _was_run(self, one: Compared) -> bool:
+        methods = self.evidence.methods
+        rows = methods[(methods["experiment"] == one.experiment) & (methods["method"] == one.method)]
+        return bool((~rows["status"].isin(["unavailable", "invalid"])).any())

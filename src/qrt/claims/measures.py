@@ -1,0 +1,300 @@
+"""The measures that rules judge: one number for each dataset, from the statistics of the study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from qrt.claims.evidence import Workings
+from qrt.claims.measure_rules import COLUMNS, Measure
+from qrt.claims.verdict import NotRun
+from qrt.data.split import MAX_CALIBRATION_ROWS
+from qrt.published import table2
+from qrt.statistics.densities import density_statistics
+from qrt.statistics.times import time_ratios, times_statistics
+
+_CURVES = {"NLL": "nll_recalibrated", "PCE": "pce"}
+_PARTS = {"validation": "validation", "train": "training"}
+_BATCH = 512  # rows of a minibatch (spec, section 2)
+
+
+def difference(workings: Workings, *, comparison: str, metric: str, left: str, right: str, datasets: str) -> Measure:
+    """Mean over the common splits of left minus right, test rows."""
+    what = f"{metric} of {left} minus that of {right}"
+    return _effect(workings, comparison, metric, left, right, datasets, "difference", what)
+
+
+def relative_difference(
+    workings: Workings, *, comparison: str, metric: str, left: str, right: str, datasets: str
+) -> Measure:
+    """The difference as a share of the right method's value."""
+    what = f"the relative difference in {metric} of {left} to {right}"
+    return _effect(workings, comparison, metric, left, right, datasets, "relative_difference", what)
+
+
+def cohens_d(workings: Workings, *, comparison: str, metric: str, left: str, right: str, datasets: str) -> Measure:
+    """Cohen's d of left against right, in the protocol's form."""
+    what = f"Cohen's d in {metric} of {left} against {right}"
+    return _effect(workings, comparison, metric, left, right, datasets, "cohens_d", what)
+
+
+def level(workings: Workings, *, comparison: str, metric: str, left: str, datasets: str) -> Measure:
+    """The metric of the left method itself."""
+    rows = workings.effects(workings.compared(comparison, left), None, metric, datasets)
+    table = rows.rename(columns={"mean": "value"})
+    return Measure(table[list(COLUMNS)], f"{metric} of {left}")
+
+
+def difference_at_selection(
+    workings: Workings, *, metric: str, left: str, right: str, datasets: str, part: str, curve: str = ""
+) -> Measure:
+    """Left minus right at the selected epoch (after it, for post-hoc methods), as Figures 1 and 15 to 18 mark it.
+
+    `curve` nll_base takes the NLL before the map. The standard error treats the two as independent: conservative, since
+    they share their splits.
+    """
+    selected = workings.curves.tables["selected"]
+    name = curve or _CURVES[metric]
+    here = selected[(selected["part"] == part) & (selected["metric"] == name)].set_index("dataset")
+    one, two = here[here["method"] == left], here[here["method"] == right]
+    runs = one["runs"].combine(two["runs"], min).reindex(one.index.intersection(two.index))
+    # The figures' standard errors are from population variances.
+    squares = [
+        side["standard_error"] ** 2 * side["runs"] / (side["runs"] - 1).where(side["runs"] > 1) for side in (one, two)
+    ]
+    table = pd.DataFrame(
+        {
+            "value": (one["value"] - two["value"]).reindex(runs.index),
+            "standard_error": np.sqrt((squares[0] + squares[1]).reindex(runs.index).astype(float)),
+            "splits": runs,
+        }
+    )
+    before = " before the map" if name == "nll_base" else ""
+    what = f"{_PARTS[part]} {metric}{before} of {left} minus that of {right} at the selected epoch"
+    return _in_group(workings, table.rename_axis("dataset").reset_index(), datasets, what)
+
+
+def epoch_share(
+    workings: Workings, *, metric: str, left: str, right: str, datasets: str, part: str, curve: str = ""
+) -> Measure:
+    """The share of epochs at which the left averaged curve is below the right one, while all runs of both are alive."""
+    both = _curves_of_both(workings, curve or _CURVES[metric], left, right, part)
+    lower = both.assign(value=(both["mean_left"] < both["mean_right"]).astype(float))
+    table = lower.groupby("dataset").agg(value=("value", "mean"), splits=("runs", "min")).reset_index()
+    what = f"the share of epochs with the lower {_PARTS[part]} {metric} of {left} than of {right}"
+    return _in_group(workings, table, datasets, what)
+
+
+def epoch_deviation(workings: Workings, *, metric: str, left: str, right: str, datasets: str, part: str) -> Measure:
+    """Standard deviation over epochs of the left averaged curve minus that of the right one, all runs alive."""
+    both = _curves_of_both(workings, _CURVES[metric], left, right, part)
+    groups = both.groupby("dataset")
+    table = groups.agg(splits=("runs", "min"))
+    table["value"] = groups["mean_left"].std() - groups["mean_right"].std()
+    what = f"the standard deviation over epochs of the {_PARTS[part]} {metric} of {left} minus that of {right}"
+    return _in_group(workings, table.reset_index(), datasets, what)
+
+
+def identity_gap(workings: Workings, *, left: str, datasets: str, part: str) -> Measure:
+    """The largest |NLL of F' - NLL of F - alpha H(Z)| over the epochs of the left averaged curve (paper, section 3.2)."""
+    curves = workings.curves.tables["curves"]
+    rows = curves[(curves["method"] == left) & (curves["part"] == part)]
+    wide = rows.pivot_table(index=["dataset", "epoch", "runs"], columns="metric", values="mean")
+    wide = wide.reindex(columns=["nll_recalibrated", "nll_base", "alpha_entropy_pit"]).dropna().reset_index()
+    gaps = (wide["nll_recalibrated"] - wide["nll_base"] - wide["alpha_entropy_pit"]).abs()
+    table = wide.assign(value=gaps).groupby("dataset").agg(value=("value", "max"), splits=("runs", "max")).reset_index()
+    what = f"the largest gap over epochs between NLL of F' and NLL of F + alpha H(Z) of {left}"
+    return _in_group(workings, table, datasets, what)
+
+
+def change_after_selection(workings: Workings, *, metric: str, left: str, datasets: str, part: str) -> Measure:
+    """Value at the last epoch minus that at the selected one, mean over runs."""
+    what = f"the change of the {_PARTS[part]} {metric} of {left} from the selected to the last epoch"
+    return _after_selection(workings, metric, left, datasets, part, what, lambda epochs, values: values[-1] - values[0])
+
+
+def slope_after_selection(workings: Workings, *, metric: str, left: str, datasets: str, part: str) -> Measure:
+    """Slope of a straight line through the epochs from the selected one on, mean over runs."""
+    what = f"the slope per epoch of the {_PARTS[part]} {metric} of {left} after the selected epoch"
+    return _after_selection(workings, metric, left, datasets, part, what, _slope)
+
+
+def time_ratio(workings: Workings, *, datasets: str) -> Measure:
+    """Time per epoch of QRTC over that of BASE, as Table 2 has it under the protocol (spec, section 8, row 10)."""
+    reading: Literal["trained", "selected"] = (
+        "trained" if workings.evidence.protocol.time_per_epoch == "trained" else "selected"
+    )
+    return _in_group(
+        workings, _time_ratios(workings, reading), datasets, "the time per epoch of QRTC over that of BASE"
+    )
+
+
+def minibatch_time_ratio(workings: Workings, *, datasets: str) -> Measure:
+    """Time per minibatch of QRTC over that of BASE.
+
+    BASE trains on the calibration rows too, so its epochs may have more minibatches. The incomplete last one of an epoch
+    is dropped; calibration has 15 rows for 65 training rows, at most 2048 (spec, sections 1 and 2).
+    """
+    ratios = _time_ratios(workings, "trained")
+    rows = ratios["dataset"].map(workings.evidence.dataset_table.set_index("dataset")["train_rows"]).astype(float)
+    with_calibration = rows + np.minimum(MAX_CALIBRATION_ROWS, np.floor(rows * 15 / 65))
+    table = ratios.assign(value=ratios["value"] * _minibatches(with_calibration) / _minibatches(rows))
+    return _in_group(workings, table, datasets, "the time per minibatch of QRTC over that of BASE")
+
+
+def peak_density(workings: Workings, *, left: str, right: str, dataset: str) -> Measure:
+    """Highest point of the predictive density, left minus right, mean over the test rows shown."""
+    what = f"the mean peak density of {left} minus that of {right}"
+    return _of_densities(workings, left, right, dataset, what, lambda y, density: float(density.max()))
+
+
+def integer_peaks(workings: Workings, *, left: str, right: str, dataset: str) -> Measure:
+    """Local maxima of the predictive density at integers (nearest point of the grid), left minus right."""
+    what = f"the number of peaks of the density at integers of {left} minus that of {right}"
+    return _of_densities(workings, left, right, dataset, what, _peaks_at_integers)
+
+
+MEASURES: dict[str, Callable[..., Measure]] = {
+    function.__name__: function
+    for function in (
+        difference,
+        relative_difference,
+        cohens_d,
+        level,
+        difference_at_selection,
+        epoch_share,
+        epoch_deviation,
+        identity_gap,
+        change_after_selection,
+        slope_after_selection,
+        time_ratio,
+        minibatch_time_ratio,
+        peak_density,
+        integer_peaks,
+    )
+}
+
+
+def _effect(
+    workings: Workings, comparison: str, metric: str, left: str, right: str, datasets: str, column: str, what: str
+) -> Measure:
+    one, two = workings.compared(comparison, left), workings.compared(comparison, right)
+    rows = workings.effects(one, two, metric, datasets)
+    table = rows.assign(
+        value=rows[column],
+        splits=rows["common_splits"],
+        standard_error=rows["difference_standard_error"] if column == "difference" else np.nan,
+    )
+    return Measure(table[list(COLUMNS)], what)
+
+
+def _in_group(workings: Workings, table: pd.DataFrame, datasets: str, what: str) -> Measure:
+    """The measure of the study's datasets of a group."""
+    rows = table[table["dataset"].isin(workings.datasets_in(datasets))]
+    rows = rows.assign(discreteness=rows["dataset"].map(workings.discreteness).astype(float))
+    return Measure(rows.reindex(columns=list(COLUMNS)), what)
+
+
+def _curves_of_both(workings: Workings, curve: str, left: str, right: str, part: str) -> pd.DataFrame:
+    """The averaged curves of both methods at the epochs where all runs of both are alive."""
+    curves = workings.curves.tables["curves"]
+    rows = curves[(curves["metric"] == curve) & (curves["part"] == part) & curves["all_alive"].astype(bool)]
+    sides = [rows[rows["method"] == method][["dataset", "epoch", "mean", "runs"]] for method in (left, right)]
+    both = sides[0].merge(sides[1], on=["dataset", "epoch"], suffixes=("_left", "_right"))
+    return both.assign(runs=both[["runs_left", "runs_right"]].min(axis=1)).sort_values(["dataset", "epoch"])
+
+
+def _after_selection(
+    workings: Workings,
+    metric: str,
+    left: str,
+    datasets: str,
+    part: str,
+    what: str,
+    summarise: Callable[[np.ndarray, np.ndarray], float],
+) -> Measure:
+    """A number for each run from its own selected epoch on, averaged.
+
+    Runs stop at different epochs, so the end of their mean curve would compare different runs.
+    """
+    evidence = workings.evidence
+    if evidence.curves is None:
+        raise NotRun("this study has no per-epoch curves")
+    experiment, method = {"BASE": ("base_train", "BASE-TRAIN"), "QRT": ("main", "QRTC")}[left]
+    tuned = evidence.methods
+    tuned = tuned[(tuned["experiment"] == experiment) & (tuned["method"] == method) & (tuned["status"] == "ok")]
+    points = evidence.curves[evidence.curves["part"] == part].merge(
+        tuned[["dataset", "split", "variant", "kernel_width"]],
+        on=["dataset", "split", "variant"],
+        suffixes=("", "_tuned"),
+    )
+    # What does not depend on the meaning of b has no kernel width.
+    either_missing = points["kernel_width"].isna() | points["kernel_width_tuned"].isna()
+    same = (points["kernel_width"] == points["kernel_width_tuned"]).fillna(False)
+    points = points[
+        (either_missing | same) & (points["epoch"] >= points["selected_epoch"]) & (points["selected_epoch"] > 0)
+    ]
+    points = points.drop_duplicates(["dataset", "split", "epoch"]).sort_values(["dataset", "split", "epoch"])
+    rows: list[dict[str, Any]] = []
+    for (dataset, _), run in points.groupby(["dataset", "split"]):
+        if len(run) > 1:
+            value = summarise(run["epoch"].to_numpy(float), run[_CURVES[metric]].to_numpy(float))
+            rows.append({"dataset": dataset, "value": value})
+    per_run = pd.DataFrame(rows, columns=["dataset", "value"]).groupby("dataset")["value"]
+    table = pd.DataFrame({"value": per_run.mean(), "standard_error": per_run.sem(), "splits": per_run.count()})
+    return _in_group(workings, table.reset_index(), datasets, what)
+
+
+def _slope(epochs: np.ndarray, values: np.ndarray) -> float:
+    return float(np.polyfit(epochs, values, 1)[0])
+
+
+def _time_ratios(workings: Workings, reading: Literal["trained", "selected"]) -> pd.DataFrame:
+    times = workings.evidence.times
+    if times is None:
+        raise NotRun("this study measured no training times")
+    statistics = times_statistics(times, table2(), reading)
+    splits = statistics[statistics["method"].isin(["BASE", "QRTC"])].groupby("dataset")["runs"].min()
+    ratios = time_ratios(statistics)
+    return ratios.assign(value=ratios["ratio"], splits=ratios["dataset"].map(splits))
+
+
+def _minibatches(rows: pd.Series) -> pd.Series:
+    return np.floor(rows / np.minimum(_BATCH, rows))
+
+
+def _of_densities(
+    workings: Workings,
+    left: str,
+    right: str,
+    dataset: str,
+    what: str,
+    summarise: Callable[[np.ndarray, np.ndarray], float],
+) -> Measure:
+    evidence = workings.evidence
+    if evidence.predictions is None:
+        raise NotRun("this study kept no predictive densities")
+    densities = density_statistics(evidence.predictions, evidence.methods, dataset).tables["densities"]
+    found = {
+        (method, row): summarise(of_row["y"].to_numpy(float), of_row["density"].to_numpy(float))
+        for (method, row), of_row in densities.sort_values("y").groupby(["method", "row"])
+    }
+    differences = [
+        found[left, row] - found[right, row] for method, row in found if method == left and (right, row) in found
+    ]
+    if not differences:
+        raise NotRun(f"no predictive densities of {left} and {right} on {dataset}")
+    values = pd.Series(differences)
+    table = pd.DataFrame(
+        {"dataset": [dataset], "value": values.mean(), "standard_error": values.sem(), "splits": len(values)}
+    )
+    return Measure(table.assign(discreteness=np.nan), what, units="test row")
+
+
+def _peaks_at_integers(y: np.ndarray, density: np.ndarray) -> float:
+    inner = np.flatnonzero((density[1:-1] > density[:-2]) & (density[1:-1] >= density[2:])) + 1
+    spacing = float(np.median(np.diff(y)))
+    return float((np.abs(y[inner] - np.round(y[inner])) <= spacing).sum())

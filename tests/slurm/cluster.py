@@ -1,0 +1,278 @@
+"""A real Slurm of one node on loopback: unpacked, run and removed in one folder, beside whatever the machine has."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
+MARK = "QRT_SLURM_TEST"  # in the environment of everything that is started here, so that cleaning up finds it
+# No database, no cgroups. `config_overrides`: the node offers what its jobs ask for, whatever the machine has.
+# Jobs of a dead daemon fail instead of being queued anew, so that it is Snakemake who has to see to them.
+CONFIGURATION = """\
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/socket
+CredType=cred/munge
+PluginDir={plugins}
+SlurmctldPort={controller_port}
+SlurmdPort={node_port}
+StateSaveLocation={folder}/controller
+SlurmdSpoolDir={folder}/node
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/none
+SwitchType=switch/none
+MpiDefault=none
+MailProg=/bin/true
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SlurmdParameters=config_overrides
+JobRequeue=0
+KillWait=5
+ReturnToService=2
+MinJobAge=600
+SchedulerParameters=sched_interval=5,batch_sched_delay=0
+NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=32000 State=UNKNOWN
+PartitionName=test Nodes={host} Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def reason_to_skip() -> str | None:
+    """Why there can be no Slurm of our own here; None if there can."""
+    missing = [program for program in ("apt-get", "dpkg-deb") if shutil.which(program) is None]
+    if not sys.platform.startswith("linux") or missing:
+        return "needs Linux with apt (Debian, Ubuntu)"
+    return None if os.geteuid() == 0 else "needs root, as which the daemons of Slurm run"
+
+
+def running_slurm() -> list[str]:
+    """The daemons of Slurm that run on this machine."""
+    names = {process: (process / "comm").read_text().strip() for process in _processes()}
+    return [
+        f"{name} (pid {process.name})" for process, name in names.items() if name.startswith(("slurmctld", "slurmd"))
+    ]
+
+
+class OneNodeSlurm:
+    """Slurm's packages unpacked in `folder`, and its daemons; leaving the context ends all that was started."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.root = folder / "root"
+        self.daemons: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> OneNodeSlurm:
+        try:
+            self._unpack()
+            self._configure()
+            for name in ("munged", "slurmctld", "slurmd"):
+                self.start(name)
+            wait_for(lambda: self.call("sinfo", "--noheader", "--format=%T").strip() == "idle", 60, self._logs)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Environment of a process that uses this Slurm."""
+        libraries = [str(self._libraries), str(self._libraries / "slurm-wlm")]
+        programs = [str(self.folder / "bin"), str(self.root / "usr/bin"), str(Path(sys.executable).parent)]
+        return os.environ | {
+            "PATH": os.pathsep.join([*programs, os.environ["PATH"]]),
+            "LD_LIBRARY_PATH": os.pathsep.join(libraries),
+            "SLURM_CONF": str(self.folder / "slurm.conf"),
+            MARK: str(self.folder),
+        }
+
+    @property
+    def _libraries(self) -> Path:
+        return next((self.root / "usr/lib").glob("*/slurm-wlm")).parent
+
+    def call(self, *command: str) -> str:
+        """Output of a command of Slurm; nothing if it fails, as all do while the controller starts."""
+        run = subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, timeout=60, check=False, cwd=self.folder
+        )
+        return run.stdout if run.returncode == 0 else ""
+
+    def running_jobs(self) -> list[str]:
+        return self.call("squeue", "--noheader", "--states=RUNNING", "--format=%i").split()
+
+    def job_states(self) -> dict[str, str]:
+        """State of every job that the controller knows, finished ones included."""
+        lines = self.call("squeue", "--noheader", "--states=all", "--format=%i %T").splitlines()
+        return dict(sorted(line.split() for line in lines))
+
+    def job_processes(self, job: str, words: str) -> list[int]:
+        """Processes of a job whose command line has these words."""
+        mark = f"SLURM_JOB_ID={job}".encode()
+        processes = (process for process in self._own_processes() if mark in _read(process / "environ").split(b"\0"))
+        return [int(process.name) for process in processes if words in _command_line(process)]
+
+    def kill_daemons(self, job: str) -> int:
+        """Kill the daemons of a job's steps and that of the node, without a warning; the number of the former."""
+        steps = [process for process in _processes() if _command_line(process).startswith(f"slurmstepd: [{job}.")]
+        steps = [process for process in steps if self._is_own(process)]
+        for pid in [self.daemons["slurmd"].pid, *(int(process.name) for process in steps)]:
+            os.kill(pid, signal.SIGKILL)
+        self.daemons["slurmd"].wait()
+        return len(steps)
+
+    def start(self, name: str) -> None:
+        """Start a daemon in the foreground, so that its pid is known from the beginning."""
+        munge = self.folder / "munge"
+        files = {"socket": "socket", "key-file": "key", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
+        command = {
+            "munged": ["munged", "--foreground", *(f"--{option}={munge / file}" for option, file in files.items())],
+            "slurmctld": ["slurmctld-wlm", "-D"],
+            "slurmd": ["slurmd-wlm", "-D", "-d", str(self.root / "usr/sbin/slurmstepd-wlm")],
+        }[name]
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.daemons[name] = subprocess.Popen(
+                [self.root / "usr/sbin" / command[0], *command[1:]],
+                env=self.environment,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        if name == "munged":
+            wait_for((munge / "socket").exists, 30, self._logs)
+
+    def stop(self) -> None:
+        """End the jobs, then the daemons, then what is left: each by its pid."""
+        if "slurmctld" in self.daemons and self.daemons["slurmctld"].poll() is None:
+            self.call("scancel", "--full", *self.running_jobs())
+        for name in reversed(self.daemons):
+            daemon = self.daemons[name]
+            daemon.terminate()
+            try:
+                daemon.wait(10)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+        for _ in range(20):
+            left = list(self._own_processes())
+            if not left:
+                return
+            for process in left:
+                try:
+                    os.kill(int(process.name), signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+            time.sleep(0.25)
+        raise RuntimeError(f"these processes do not end: {', '.join(process.name for process in left)}")
+
+    def _own_processes(self) -> Iterator[Path]:
+        return (process for process in _processes() if self._is_own(process) and process.name != str(os.getpid()))
+
+    def _is_own(self, process: Path) -> bool:
+        """Whether a process runs a program of `folder` or inherited its mark."""
+        mark = f"{MARK}={self.folder}".encode()
+        return _program(process).is_relative_to(self.folder) or mark in _read(process / "environ").split(b"\0")
+
+    def _unpack(self) -> None:
+        """Fetch the packages with what they need and lack here; nothing is installed."""
+        archives = self.folder / "archives"
+        (archives / "partial").mkdir(parents=True)
+        options = ["--yes", "--quiet", "--no-install-recommends", "--reinstall", "--download-only"]
+        fetch = ["apt-get", "install", *options, "-o", f"Dir::Cache::archives={archives}", *PACKAGES]
+        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        run = subprocess.run(fetch, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        if run.returncode != 0:  # a fresh container has no lists of packages yet
+            subprocess.run(["apt-get", "update"], env=environment, capture_output=True, timeout=300, check=False)
+            run = subprocess.run(fetch, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        if run.returncode != 0:
+            raise RuntimeError(f"apt-get cannot fetch {' '.join(PACKAGES)}:\n{run.stderr}")
+        for archive in archives.glob("*.deb"):
+            subprocess.run(["dpkg-deb", "--extract", archive, self.root], timeout=60, check=True)
+        shutil.rmtree(archives)
+
+    def _configure(self) -> None:
+        self.folder.chmod(0o755)  # munged wants its socket where everybody may go
+        for name in ("munge", "controller", "node", "bin"):
+            (self.folder / name).mkdir(mode=0o755)
+        key = self.folder / "munge/key"
+        key.touch(mode=0o600)
+        key.write_bytes(secrets.token_bytes(128))
+        controller_port, node_port = _free_ports(2)
+        configuration = CONFIGURATION.format(
+            host=socket.gethostname().split(".")[0],
+            folder=self.folder,
+            plugins=self._libraries / "slurm-wlm",
+            controller_port=controller_port,
+            node_port=node_port,
+        )
+        (self.folder / "slurm.conf").write_text(configuration)
+        (self.folder / "cgroup.conf").write_text("CgroupAutomount=no\n")
+        # The executor removes SLURM_CONF from the environment of the `srun` that it calls inside a job.
+        wrapper = self.folder / "bin/srun"
+        wrapper.write_text(f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {self.root}/usr/bin/srun "$@"\n')
+        wrapper.chmod(0o755)
+
+    def _logs(self) -> str:
+        return "\n".join(f"== {name}\n{_tail(self.folder / f'{name}.log')}" for name in self.daemons)
+
+
+def wait_for(condition: Callable[[], bool], seconds: float, explanation: Callable[[], str]) -> None:
+    """Wait until `condition` holds, for so many seconds at most."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"nothing happened for {seconds:.0f} s\n{explanation()}")
+        time.sleep(0.2)
+
+
+def _processes() -> Iterator[Path]:
+    return (entry for entry in Path("/proc").iterdir() if entry.name.isdigit())
+
+
+def _program(process: Path) -> Path:
+    try:
+        return Path(os.readlink(process / "exe"))
+    except OSError:  # ended meanwhile, or a zombie
+        return Path()
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:  # ended meanwhile
+        return b""
+
+
+def _command_line(process: Path) -> str:
+    return _read(process / "cmdline").replace(b"\0", b" ").decode(errors="replace")
+
+
+def _free_ports(number: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [server.getsockname()[1] for server in sockets]
+    for server in sockets:
+        server.close()
+    return ports
+
+
+def _tail(file: Path, lines: int = 30) -> str:
+    return "\n".join(file.read_text(errors="replace").splitlines()[-lines:]) if file.is_file() else ""
