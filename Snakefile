@@ -17,7 +17,7 @@ wildcard_constraints:
     kind="runs|curves|predictions",
 
 
-report: "workflow/report/workflow.rst"
+report: Path(LANDING_PAGE).resolve()
 
 
 rule all:
@@ -26,6 +26,9 @@ rule all:
     input:
         expand("paper_figures/{figure}.{form}", figure=FIGURES, form=["pdf", "png"]),
         expand("paper_figures/{table}.{form}", table=TABLES, form=["csv", "tex", "md"]),
+        multiext("paper_figures/scorecard", ".html", ".csv", ".md"),
+        multiext("paper_figures/disagreements", ".html", ".csv", ".md"),
+        multiext("paper_figures/agreement", ".html", ".csv", ".md", ".pdf", ".png"),
         expand(
             f"{STUDY.results}/{{table}}.parquet",
             table=["runs", "methods", "curves", "predictions", "times"],
@@ -37,4 +40,5 @@ include: "workflow/rules/train.smk"
 include: "workflow/rules/collect.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/tables.smk"
+include: "workflow/rules/verdict.smk"
 include: "workflow/rules/targets.smk"

@@ -12,7 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from conftest import PROJECT
 from mock_results import PAPER_METHODS, Effect, mock_discreteness, mock_main_study, mock_methods, paper_names
+from qrt.config import load_config, read_schema
+from qrt.experiments import plan_study
 from qrt.result_tables import METHODS
 from qrt.statistics.columns import COLUMNS
 from qrt.statistics.compared import Compared
@@ -396,3 +399,11 @@ def test_mock_study_has_every_documented_column_and_no_missing_metric() -> None:
     assert np.isfinite(methods[metrics]).all(axis=None)
     positive = [name for name in metrics if not name.endswith("_nll")]
     assert (methods[positive] > 0).all(axis=None)
+
+
+def test_mock_study_has_the_experiments_and_methods_of_the_default_study() -> None:
+    schema = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
+    experiments = plan_study(load_config({}, schema, PROJECT)).experiments
+    assert {name: {method.name for method in experiment.methods} for name, experiment in experiments.items()} == {
+        name: set(methods) for name, methods in PAPER_METHODS.items()
+    }

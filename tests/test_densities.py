@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +21,7 @@ from qrt.result_tables import METHODS, PREDICTIONS, as_table
 from qrt.statistics.densities import density_statistics
 
 # The network and reading of each method; QRTC as in the protocol `paper` with b = 0.05.
-READINGS = {
+READINGS: dict[str, dict[str, Any]] = {
     "BASE": {"variant": "base", "posthoc_map": "none"},
     "QRC": {"variant": "plain", "kernel_width": "variance", "posthoc_map": "REFL", "posthoc_bandwidth": 0.1},
     "QRTC": {"variant": "qrt_b0.05", "kernel_width": "variance", "posthoc_map": "REFL", "posthoc_bandwidth": 0.05},
@@ -35,13 +38,19 @@ OTHERS = [
 SPREAD = {"BASE": 1.0, "QRC": 1.2, "QRTC": 0.7}
 
 
-def place(reading: dict[str, object], dataset: str, split: int) -> dict[str, object]:
+@pytest.fixture(autouse=True)
+def closed_figures() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def place(reading: dict[str, Any], dataset: str, split: int) -> dict[str, Any]:
     return {"dataset": dataset, "split": split, "posthoc_on": "base"} | reading
 
 
 def predicted(
-    reading: dict[str, object], spread: float, dataset: str = "abalone", split: int = 0, targets: int = 5
-) -> list[dict[str, object]]:
+    reading: dict[str, Any], spread: float, dataset: str = "abalone", split: int = 0, targets: int = 5
+) -> list[dict[str, Any]]:
     """Normal densities N(row, spread) on a grid, with targets 0.5 above the mean."""
     return [
         place(reading, dataset, split)
@@ -80,7 +89,6 @@ def draw(predictions: pd.DataFrame, methods: pd.DataFrame, dataset: str = "abalo
     with style.paper_style():
         statistics = density_statistics(predictions, methods, dataset)
         figure = draw_densities(statistics, dataset=dataset, title=f"predictive densities on {dataset}")
-        figure.canvas.draw()
     return figure
 
 
@@ -149,14 +157,14 @@ def test_curves_targets_and_nll_are_the_numbers_of_the_tables() -> None:
     assert len(figure.axes) == 15
     for number, axes in enumerate(figure.axes):
         method, row = list(SPREAD)[number // 5], number % 5
-        curve = tables["densities"].query("method == @method and row == @row")
-        mark = tables["instances"].query("method == @method and row == @row").iloc[0]
+        curve, mark = (table[(table["method"] == method) & (table["row"] == row)] for table in tables.values())
+        nll, realised = mark["nll"].item(), mark["target"].item()
         line, target, point = axes.get_lines()
         np.testing.assert_array_equal(line.get_xydata(), curve[["y", "density"]].to_numpy())
         assert to_hex(line.get_color()) == style.colour(method)
-        assert set(np.asarray(target.get_xdata())) == {mark["target"]}
-        np.testing.assert_allclose(point.get_xydata(), [[mark["target"], np.exp(-mark["nll"])]])
-        assert axes.get_title(loc="left") == f"NLL {mark['nll']:.2f}"
+        assert set(np.asarray(target.get_xdata())) == {realised}
+        np.testing.assert_allclose(np.asarray(point.get_xydata(), dtype=float), [[realised, np.exp(-nll)]])
+        assert axes.get_title(loc="left") == f"NLL {nll:.2f}"
 
 
 def test_panels_of_a_column_have_common_limits_that_hold_the_target() -> None:
@@ -195,7 +203,7 @@ def test_densities_that_are_not_finite_are_drawn_as_far_as_they_are() -> None:
     predictions.loc[qrtc & (predictions["row"] == 0), "density"] = np.nan
     predictions.loc[qrtc & (predictions["row"] == 1) & (predictions["y"] == 1.0), "density"] = np.inf
     predictions.loc[qrtc, "nll"] = -1e4
-    draw(predictions, methods)
+    draw(predictions, methods).canvas.draw()
 
 
 def test_long_names_and_one_row_are_drawn() -> None:
@@ -203,6 +211,7 @@ def test_long_names_and_one_row_are_drawn() -> None:
     predictions, methods = frames(SPREAD, dataset=name)
     figure = draw(predictions[predictions["row"] == 0], methods, name)
     assert len(figure.axes) == 3
+    figure.canvas.draw()
 
 
 def test_statistics_figures_and_tables_do_not_load_torch() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,6 +24,12 @@ from qrt.statistics.discreteness import discreteness_statistics
 from qrt.statistics.figure_statistics import FigureStatistics
 
 METRICS = ["NLL", "PCE", "CRPS", "SD"]
+
+
+@pytest.fixture(autouse=True)
+def closed_figures() -> Iterator[None]:
+    yield
+    plt.close("all")
 
 
 def per_dataset(levels: dict[str, float], values: dict[str, list[float]], method: str = "QRTC") -> pd.DataFrame:
@@ -50,7 +58,6 @@ def draw(table: pd.DataFrame, method: str = "QRTC") -> Figure:
     statistics = FigureStatistics({"per_dataset": table, "isotonic": discreteness_statistics(table, method, METRICS)})
     with style.paper_style():
         figure = draw_discreteness(statistics, method=method, metrics=METRICS, title="against discreteness")
-        figure.canvas.draw()
     return figure
 
 
@@ -113,7 +120,7 @@ def test_awkward_points_are_fitted_and_drawn(levels: list[float], values: list[f
     assert np.isfinite(fit["fitted"]).all()
     assert fit["fitted"].between(min(values), max(values)).all()
     assert fit["spearman"].isna().all() == (len(set(levels)) == 1 or len(set(values)) == 1)
-    draw(table)
+    draw(table).canvas.draw()
 
 
 def test_values_that_are_not_finite_do_not_enter() -> None:
@@ -158,6 +165,7 @@ def test_labels_do_not_touch_each_other_and_stay_inside(long_names: bool) -> Non
         table["dataset"] = table["dataset"] + "_$and_a_very_long_ending"
     figure = draw(table)
     assert isinstance(figure.canvas, FigureCanvasAgg)
+    figure.canvas.draw()  # labels were placed before: they must stand where they stood then
     renderer = figure.canvas.get_renderer()
     for axes in figure.axes:
         boxes = [label.get_window_extent(renderer) for label in named_points(axes)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -95,6 +96,7 @@ def drawn() -> tuple[pd.DataFrame, np.ndarray, Figure]:
     with style.paper_style():
         figure = draw_calibration_maps(statistics, title="maps")
         figure.canvas.draw()
+    plt.close(figure)
     return maps, sample, figure
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from qrt.commands import data, paper, study
+from qrt.commands import data, paper, study, verdict
 from qrt.errors import UserError
 
 
@@ -13,7 +13,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; a user's mistake becomes one message and status 2."""
     parser = argparse.ArgumentParser(prog="python -m qrt", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for stage in (data, study, paper):
+    for stage in (data, study, paper, verdict):
         stage.add_commands(commands)
     options = parser.parse_args(arguments)
     try:

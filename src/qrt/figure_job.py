@@ -23,6 +23,7 @@ from qrt.figures.densities import draw_densities
 from qrt.figures.discreteness import draw_discreteness
 from qrt.figures.per_epoch import draw_decomposition, draw_pages
 from qrt.figures_plan import ARTIFACTS, DISCRETE, Artifact, Comparison
+from qrt.pages.landing import escape_rst
 from qrt.protocol import describe
 from qrt.statistics.columns import COLUMNS
 from qrt.statistics.compared import Compared
@@ -246,14 +247,9 @@ def write_figure(name: str, study: StudyConfig, results: Results, folder: Path, 
 
 def caption(described: Mapping[str, Any]) -> str:
     """The caption of the report, in reStructuredText."""
-    sentences = [f"**{described['number']}.** {_rst(described['title'])}."]
+    sentences = [f"**{described['number']}.** {escape_rst(described['title'])}."]
     if described["baseline"]:
-        sentences.append(f"Baseline: {_rst(described['baseline'])}.")
+        sentences.append(f"Baseline: {escape_rst(described['baseline'])}.")
     if described["headline"]:
-        sentences.append(_rst(described["headline"]))
-    return " ".join(sentences) + f"\n\n{_rst(described['footer'])}.\n"
-
-
-def _rst(text: str) -> str:
-    """`text` without anything that reStructuredText would read as markup."""
-    return "".join(f"\\{sign}" if sign in "\\*`_|" else sign for sign in text)
+        sentences.append(escape_rst(described["headline"]))
+    return " ".join(sentences) + f"\n\n{escape_rst(described['footer'])}.\n"

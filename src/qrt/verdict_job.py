@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,6 +15,10 @@ from qrt.claims.judge import judge
 from qrt.config import StudyConfig
 from qrt.readings import read_methods, readings
 
+_NUMBERS = (
+    *("estimate", "low", "high", "p_value", "smallest_detectable"),
+    *("datasets", "datasets_for", "datasets_against", "splits"),
+)
 MAIN_FIGURE = "fig03_main"
 KEY_NUMBERS: dict[str, str] = {
     "reading": "protocol: study, other, or the switch that is turned",
@@ -68,6 +73,12 @@ def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None]) -
         log(f"{reading}: {_counts(judged)}")
     columns = ["reading", *judged.columns]
     return pd.concat(verdicts, ignore_index=True)[columns], pd.DataFrame(numbers, columns=list(KEY_NUMBERS))
+
+
+def read_verdicts(path: Path) -> pd.DataFrame:
+    """The verdicts as `judge_readings` gave them, from their CSV file."""
+    verdicts = pd.read_csv(path, dtype="str", keep_default_na=False)
+    return verdicts.assign(**{name: pd.to_numeric(verdicts[name]) for name in _NUMBERS})
 
 
 def _key_numbers(reading: str, evidence: Evidence) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from qrt.data.raw_store import RAW_FORMAT
 from qrt.data.summary import left_out
 from qrt.errors import UserError
 from qrt.experiments import plan_study
+from qrt.readings import families_of_other_readings
 from qrt.figures_plan import (
     ARTIFACTS,
     EXAMPLE_DATASETS,
@@ -39,6 +40,8 @@ except UserError as error:
 PLAN = plan_study(STUDY)
 PROTOCOL_JSON = json.dumps(vars(STUDY.protocol), sort_keys=True)
 STUDY_JSON = json.dumps(STUDY.facts(), sort_keys=True)
+# Written with the scorecard, so the report can say what came out.
+LANDING_PAGE = f"{STUDY.results}/statistics/landing.rst"
 LARGE_DATASETS = (
     "|".join(
         re.escape(name) for name in STUDY.datasets if table_shape(name)[0] >= 20_000
@@ -131,6 +134,11 @@ def train_minutes(wildcards, attempt):
     )
 
 
+def trained_elsewhere(family):
+    """Whether a study under another protocol has left the results of this family for all datasets and splits."""
+    return all(Path(file).exists() for file in network_files([family], "runs"))
+
+
 def experiments_json(*names):
     """Experiments of the study as JSON, as far as the study has them."""
     return [
@@ -165,6 +173,14 @@ def figure_inputs(name):
     return tables | {
         "records": expand("data/prepared/{dataset}/record.json", dataset=shown)
     }
+
+
+# Families that other readings of the same networks can use, if another study in this folder has trained them.
+OTHER_FAMILIES = [
+    family
+    for family in families_of_other_readings(STUDY)
+    if trained_elsewhere(family)
+]
 
 
 onsuccess:

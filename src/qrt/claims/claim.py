@@ -58,16 +58,17 @@ def paper_claims() -> tuple[Claim, ...]:
 
 def parse_claims(lines: Iterable[str]) -> tuple[Claim, ...]:
     """The claims in the lines of a CSV file; a rule that cannot be applied raises UserError."""
-    claims = []
-    for row in csv.DictReader(lines):
-        try:
-            claim = Claim(**(row | {"parameters": json.loads(row["parameters"])}))
-            if claim.figure and claim.figure not in ARTIFACTS:
-                raise UserError(f"unknown figure {claim.figure!r}")
-            if (claim.rule == UNDECIDABLE) != bool(claim.undecidable_reason):
-                raise UserError("a reason belongs to each undecidable claim, and to no other")
-            check(claim.rule, claim.settings)
-        except (UserError, ValueError, TypeError) as error:
-            raise UserError(f"claim {row.get('id')}: {error}") from error
-        claims.append(claim)
-    return tuple(claims)
+    return tuple(_parsed(row) for row in csv.DictReader(lines))
+
+
+def _parsed(row: dict[str, Any]) -> Claim:
+    try:
+        claim = Claim(**(row | {"parameters": json.loads(row["parameters"])}))
+        check(claim.rule, claim.settings)
+    except (UserError, ValueError, TypeError) as error:
+        raise UserError(f"claim {row.get('id')}: {error}") from error
+    if claim.figure and claim.figure not in ARTIFACTS:
+        raise UserError(f"claim {claim.id}: unknown figure {claim.figure!r}")
+    if (claim.rule == UNDECIDABLE) != bool(claim.undecidable_reason):
+        raise UserError(f"claim {claim.id}: a reason belongs to each undecidable claim, and to no other")
+    return claim

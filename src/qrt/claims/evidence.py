@@ -55,8 +55,8 @@ PAPER_SETS = _paper_sets()
 class Evidence:
     """The result tables of a study (docs/results.md); None: the study has no such table.
 
-    `methods` has the tuned rows of all experiments, `dataset_table` is that of `qrt.tables.dataset_table`, `maps` is the
-    table of the calibration maps of simulated PITs.
+    `methods` has the tuned rows of all experiments, `dataset_table` is that of `qrt.tables.dataset_table`, `maps` is
+    the table of the calibration maps of simulated PITs.
     """
 
     methods: pd.DataFrame
@@ -74,6 +74,7 @@ class Workings:
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
+        self._plans: dict[str, Comparison] = {}
         self._comparisons: dict[str, FigureStatistics] = {}
         self._effects: dict[tuple[Compared, Compared | None, str], FigureStatistics] = {}
 
@@ -109,16 +110,18 @@ class Workings:
 
     def plan(self, name: str) -> Comparison:
         """The methods of a comparison under the study's protocol, those of whole experiments named one by one."""
+        if name not in self._plans:
+            self._plans[name] = self._expanded(name)
+        return self._plans[name]
+
+    def _expanded(self, name: str) -> Comparison:
         artifact = ARTIFACTS.get(name)
         found = artifact.comparison if artifact else CLAIM_COMPARISONS[name]
         if found is None:
             raise ValueError(f"{name} does not compare methods over datasets")
         found = found.under(self.evidence.protocol)
-        methods = self.evidence.methods
         whole = [
-            Compared(experiment, method, method)
-            for experiment in found.whole
-            for method in sorted(methods.loc[methods["experiment"] == experiment, "method"].unique())
+            Compared(experiment, name, name) for experiment, name in sorted(self._run) if experiment in found.whole
         ]
         others = (one for one in (*found.compared, *whole) if one != found.baseline)
         return replace(found, compared=tuple(others), whole=())
@@ -169,7 +172,12 @@ class Workings:
         columns = self.evidence.methods.columns
         return {label: suffix for label, suffix in named.items() if f"test_{suffix}" in columns}
 
-    def _was_run(self, one: Compared) -> bool:
+    @cached_property
+    def _run(self) -> set[tuple[str, str]]:
+        """The experiments and methods with results, even if all runs diverged."""
         methods = self.evidence.methods
-        rows = methods[(methods["experiment"] == one.experiment) & (methods["method"] == one.method)]
-        return bool((~rows["status"].isin(["unavailable", "invalid"])).any())
+        tried = methods[~methods["status"].isin(["unavailable", "invalid"])]
+        return set(zip(tried["experiment"], tried["method"], strict=True))
+
+    def _was_run(self, one: Compared) -> bool:
+        return (one.experiment, one.method) in self._run

@@ -121,9 +121,15 @@ def _by_measure(rule: str, settings: Mapping[str, Any], workings: Workings) -> V
     if "paper_datasets" in rules.parameters_of(function):
         stated["paper_datasets"] = len(PAPER_SETS[settings["datasets"]])
     measure = _measure(settings, workings)
-    if function is difference_of_medians:
-        return function(measure, _measure(settings | settings["than"], workings), **stated)
-    return function(measure, **stated)
+    if function is not difference_of_medians:
+        return function(measure, **stated)
+    than = dict(settings) | settings["than"]
+    told_apart = [key for key in ("comparison", "datasets") if key in settings["than"]]
+    named = [
+        replace(one, what=" ".join([one.what, *(f"({of[key]})" for key in told_apart)]))
+        for one, of in ((measure, settings), (_measure(than, workings), than))
+    ]
+    return function(*named, **stated)
 
 
 def _measure(settings: Mapping[str, Any], workings: Workings) -> Measure:

@@ -32,6 +32,7 @@ from qrt.claims.verdict import (
 )
 from qrt.statistics.rank_tests import LEVEL
 
+_NEVER, _ON_SOME = Range.parse("[0, 0]"), Range.parse("(0, 1]")  # shares that one dataset decides
 COLUMNS = ("dataset", "value", "standard_error", "splits", "discreteness")
 
 
@@ -77,11 +78,13 @@ def share_of_datasets(
     reach = Reach(total, median_splits(known["splits"]), paper_datasets)
     estimate, interval = count / total, share_interval(count, total)
     word = decide(estimate, interval, claimed, reach)
-    noise = f" by {standard_errors:g} standard errors" if standard_errors else ""
+    if count and claimed in (_NEVER, _ON_SOME):
+        word = by_interval(interval, claimed)
+    noise = f" by {_errors(standard_errors)}" if standard_errors else ""
     return Verdict(
         word,
         f"{measure.what} is {counted_in.words}{noise} on {count} of {total} datasets: a share of {estimate:.2f} "
-        f"(95 % interval {interval[0]:.2f} to {interval[1]:.2f}), claimed {claimed.words}{_size(word, reach)}",
+        f"(95 % interval {interval[0]:.2f} to {interval[1]:.2f}), claimed {claimed.words_within(0, 1)}{_size(word, reach)}",
         estimate=estimate,
         quantity=f"share of datasets where {measure.what} is {counted_in.words}{noise}",
         interval=interval,
@@ -153,7 +156,7 @@ def difference_of_medians(measure: Measure, other: Measure, *, difference: str, 
 def value_on_dataset(measure: Measure, *, dataset: str, value: str, standard_errors: float | None = None) -> Verdict:
     """The value on one dataset is in the range `value`.
 
-    Decided by an interval of the mean over splits: Student's, so that each side has a chance of error of 5 %, or as many
+    Decided by an interval of the mean over splits: Student's with an error of 5 % on each side, or as many
     `standard_errors` as the claim itself names. All of it must be inside the range, or outside. Splits share rows and
     a split has one seed, so the standard errors understate the uncertainty. Values without a standard error, such as
     those of averaged curves, need four of the paper's five splits and are decided by the point.
@@ -186,7 +189,7 @@ def value_on_dataset(measure: Measure, *, dataset: str, value: str, standard_err
     return Verdict(
         by_interval(interval, claimed),
         f"{sentence} with a standard error of {error:.2g} over {counted(int(splits), measure.units)}, "
-        f"claimed {claimed.words} by {factor:.2g} standard errors",
+        f"claimed {claimed.words} by {_errors(factor)}",
         interval=interval,
         p_value=p_value,
         smallest_detectable=factor * error,
@@ -247,7 +250,7 @@ def trend(measure: Measure, *, correlation: str, paper_datasets: int) -> Verdict
     claimed = Range.parse(correlation)
     rho, p_value, interval, reach = _spearman(measure, paper_datasets)
     word = decide(rho, interval, claimed, reach)
-    return _trend_verdict(measure, word, rho, p_value, interval, reach, f"claimed {claimed.words}")
+    return _trend_verdict(measure, word, (rho, p_value, interval), reach, f"claimed {claimed.words_within(-1, 1)}")
 
 
 def no_trend(measure: Measure, *, paper_datasets: int) -> Verdict:
@@ -257,15 +260,15 @@ def no_trend(measure: Measure, *, paper_datasets: int) -> Verdict:
     """
     rho, p_value, interval, reach = _spearman(measure, paper_datasets)
     word: Word = "inconclusive"
-    if p_value < LEVEL:
+    if p_value < LEVEL and not reach.too_small:
         word = "contradicted"
     elif reach.as_the_paper:
         word = "confirmed"
-    return _trend_verdict(measure, word, rho, p_value, interval, reach, "claimed not significant")
+    return _trend_verdict(measure, word, (rho, p_value, interval), reach, "claimed not significant")
 
 
 def _spearman(measure: Measure, paper_datasets: int) -> tuple[float, float, tuple[float, float], Reach]:
-    """Correlation, p-value, and Bonett and Wright's 95 % interval, which is boundless for fewer than five datasets."""
+    """Correlation, p-value, and Bonett and Wright's 95 % interval, which fewer than ten datasets are too few for."""
     known = measure.known
     known = known[np.isfinite(known["discreteness"].astype(float))]
     reach = Reach(len(known), median_splits(known["splits"]), paper_datasets)
@@ -273,7 +276,7 @@ def _spearman(measure: Measure, paper_datasets: int) -> tuple[float, float, tupl
         return 0.0, 1.0, (-math.inf, math.inf), reach
     result = stats.spearmanr(known["discreteness"], known["value"])
     rho, p_value = float(result.statistic), float(result.pvalue)
-    if len(known) < 5:
+    if len(known) < 10:
         return rho, p_value, (-math.inf, math.inf), reach
     z = math.atanh(min(max(rho, -1 + 1e-12), 1 - 1e-12))
     width = float(stats.norm.ppf(0.975)) * math.sqrt((1 + rho**2 / 2) / (len(known) - 3))
@@ -283,12 +286,11 @@ def _spearman(measure: Measure, paper_datasets: int) -> tuple[float, float, tupl
 def _trend_verdict(
     measure: Measure,
     word: Word,
-    rho: float,
-    p_value: float,
-    interval: tuple[float, float],
+    correlation: tuple[float, float, tuple[float, float]],
     reach: Reach,
     claimed: str,
 ) -> Verdict:
+    rho, p_value, interval = correlation
     detectable = math.tanh(stats.norm.ppf(0.975) / math.sqrt(reach.datasets - 3)) if reach.datasets > 4 else None
     return Verdict(
         word,
@@ -311,6 +313,10 @@ def _inside(claimed: Range, value: float, error: float, standard_errors: float) 
         return value in claimed
     low, high = value - abs(standard_errors) * error, value + abs(standard_errors) * error
     return claimed.holds(low, high) if standard_errors > 0 else not claimed.misses(low, high)
+
+
+def _errors(number: float) -> str:
+    return "1 standard error" if number == 1 else f"{number:.2g} standard errors"
 
 
 def _half_width(estimate: float, interval: tuple[float, float]) -> float | None:

@@ -24,7 +24,7 @@ _BATCH = 512  # rows of a minibatch (spec, section 2)
 def difference(workings: Workings, *, comparison: str, metric: str, left: str, right: str, datasets: str) -> Measure:
     """Mean over the common splits of left minus right, test rows."""
     what = f"{metric} of {left} minus that of {right}"
-    return _effect(workings, comparison, metric, left, right, datasets, "difference", what)
+    return _effect(workings, "difference", what, comparison, metric=metric, left=left, right=right, datasets=datasets)
 
 
 def relative_difference(
@@ -32,13 +32,14 @@ def relative_difference(
 ) -> Measure:
     """The difference as a share of the right method's value."""
     what = f"the relative difference in {metric} of {left} to {right}"
-    return _effect(workings, comparison, metric, left, right, datasets, "relative_difference", what)
+    column = "relative_difference"
+    return _effect(workings, column, what, comparison, metric=metric, left=left, right=right, datasets=datasets)
 
 
 def cohens_d(workings: Workings, *, comparison: str, metric: str, left: str, right: str, datasets: str) -> Measure:
     """Cohen's d of left against right, in the protocol's form."""
     what = f"Cohen's d in {metric} of {left} against {right}"
-    return _effect(workings, comparison, metric, left, right, datasets, "cohens_d", what)
+    return _effect(workings, "cohens_d", what, comparison, metric=metric, left=left, right=right, datasets=datasets)
 
 
 def level(workings: Workings, *, comparison: str, metric: str, left: str, datasets: str) -> Measure:
@@ -99,7 +100,7 @@ def epoch_deviation(workings: Workings, *, metric: str, left: str, right: str, d
 
 
 def identity_gap(workings: Workings, *, left: str, datasets: str, part: str) -> Measure:
-    """The largest |NLL of F' - NLL of F - alpha H(Z)| over the epochs of the left averaged curve (paper, section 3.2)."""
+    """The largest |NLL of F' - NLL of F - alpha H(Z)| over the epochs of the averaged curve (paper, section 3.2)."""
     curves = workings.curves.tables["curves"]
     rows = curves[(curves["method"] == left) & (curves["part"] == part)]
     wide = rows.pivot_table(index=["dataset", "epoch", "runs"], columns="metric", values="mean")
@@ -113,13 +114,13 @@ def identity_gap(workings: Workings, *, left: str, datasets: str, part: str) -> 
 def change_after_selection(workings: Workings, *, metric: str, left: str, datasets: str, part: str) -> Measure:
     """Value at the last epoch minus that at the selected one, mean over runs."""
     what = f"the change of the {_PARTS[part]} {metric} of {left} from the selected to the last epoch"
-    return _after_selection(workings, metric, left, datasets, part, what, lambda epochs, values: values[-1] - values[0])
+    return _after_selection(workings, what, _change, metric=metric, left=left, datasets=datasets, part=part)
 
 
 def slope_after_selection(workings: Workings, *, metric: str, left: str, datasets: str, part: str) -> Measure:
     """Slope of a straight line through the epochs from the selected one on, mean over runs."""
     what = f"the slope per epoch of the {_PARTS[part]} {metric} of {left} after the selected epoch"
-    return _after_selection(workings, metric, left, datasets, part, what, _slope)
+    return _after_selection(workings, what, _slope, metric=metric, left=left, datasets=datasets, part=part)
 
 
 def time_ratio(workings: Workings, *, datasets: str) -> Measure:
@@ -135,8 +136,8 @@ def time_ratio(workings: Workings, *, datasets: str) -> Measure:
 def minibatch_time_ratio(workings: Workings, *, datasets: str) -> Measure:
     """Time per minibatch of QRTC over that of BASE.
 
-    BASE trains on the calibration rows too, so its epochs may have more minibatches. The incomplete last one of an epoch
-    is dropped; calibration has 15 rows for 65 training rows, at most 2048 (spec, sections 1 and 2).
+    BASE trains on the calibration rows too, so its epochs may have more minibatches. The incomplete last one of an
+    epoch is dropped; calibration has 15 rows for 65 training rows, at most 2048 (spec, sections 1 and 2).
     """
     ratios = _time_ratios(workings, "trained")
     rows = ratios["dataset"].map(workings.evidence.dataset_table.set_index("dataset")["train_rows"]).astype(float)
@@ -148,13 +149,13 @@ def minibatch_time_ratio(workings: Workings, *, datasets: str) -> Measure:
 def peak_density(workings: Workings, *, left: str, right: str, dataset: str) -> Measure:
     """Highest point of the predictive density, left minus right, mean over the test rows shown."""
     what = f"the mean peak density of {left} minus that of {right}"
-    return _of_densities(workings, left, right, dataset, what, lambda y, density: float(density.max()))
+    return _of_densities(workings, what, _peak, left=left, right=right, dataset=dataset)
 
 
 def integer_peaks(workings: Workings, *, left: str, right: str, dataset: str) -> Measure:
     """Local maxima of the predictive density at integers (nearest point of the grid), left minus right."""
     what = f"the number of peaks of the density at integers of {left} minus that of {right}"
-    return _of_densities(workings, left, right, dataset, what, _peaks_at_integers)
+    return _of_densities(workings, what, _peaks_at_integers, left=left, right=right, dataset=dataset)
 
 
 MEASURES: dict[str, Callable[..., Measure]] = {
@@ -179,7 +180,7 @@ MEASURES: dict[str, Callable[..., Measure]] = {
 
 
 def _effect(
-    workings: Workings, comparison: str, metric: str, left: str, right: str, datasets: str, column: str, what: str
+    workings: Workings, column: str, what: str, comparison: str, *, metric: str, left: str, right: str, datasets: str
 ) -> Measure:
     one, two = workings.compared(comparison, left), workings.compared(comparison, right)
     rows = workings.effects(one, two, metric, datasets)
@@ -209,12 +210,13 @@ def _curves_of_both(workings: Workings, curve: str, left: str, right: str, part:
 
 def _after_selection(
     workings: Workings,
+    what: str,
+    summarise: Callable[[np.ndarray, np.ndarray], float],
+    *,
     metric: str,
     left: str,
     datasets: str,
     part: str,
-    what: str,
-    summarise: Callable[[np.ndarray, np.ndarray], float],
 ) -> Measure:
     """A number for each run from its own selected epoch on, averaged.
 
@@ -248,6 +250,10 @@ def _after_selection(
     return _in_group(workings, table.reset_index(), datasets, what)
 
 
+def _change(epochs: np.ndarray, values: np.ndarray) -> float:
+    return float(values[-1] - values[0])
+
+
 def _slope(epochs: np.ndarray, values: np.ndarray) -> float:
     return float(np.polyfit(epochs, values, 1)[0])
 
@@ -268,11 +274,12 @@ def _minibatches(rows: pd.Series) -> pd.Series:
 
 def _of_densities(
     workings: Workings,
+    what: str,
+    summarise: Callable[[np.ndarray, np.ndarray], float],
+    *,
     left: str,
     right: str,
     dataset: str,
-    what: str,
-    summarise: Callable[[np.ndarray, np.ndarray], float],
 ) -> Measure:
     evidence = workings.evidence
     if evidence.predictions is None:
@@ -292,6 +299,10 @@ def _of_densities(
         {"dataset": [dataset], "value": values.mean(), "standard_error": values.sem(), "splits": len(values)}
     )
     return Measure(table.assign(discreteness=np.nan), what, units="test row")
+
+
+def _peak(y: np.ndarray, density: np.ndarray) -> float:
+    return float(density.max())
 
 
 def _peaks_at_integers(y: np.ndarray, density: np.ndarray) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from qrt.errors import UserError
 
@@ -46,6 +46,14 @@ class Range:
 
     def _end_in(self, end: float) -> bool:
         return end in self or (math.isinf(end) and end in (self.low, self.high))
+
+    def words_within(self, lowest: float, highest: float) -> str:
+        """In plain words, for a quantity that cannot leave these limits anyway."""
+        if self.low == self.high:
+            return self.words
+        low = -math.inf if self.low == lowest and self.with_low else self.low
+        high = math.inf if self.high == highest and self.with_high else self.high
+        return replace(self, low=low, high=high).words
 
     @property
     def words(self) -> str:

@@ -59,7 +59,9 @@ class Pair:
         return self.significant and self.right_rank < self.left_rank
 
     def verdict(self, word: Word, *, corrected: bool = True) -> Verdict:
-        """The verdict with this pair as its evidence."""
+        """The verdict with this pair as its evidence; inconclusive if the study is too small."""
+        if self.reach.too_small:
+            word = "inconclusive"
         datasets, p_value = self.reach.datasets, self.p_holm if corrected else self.p_value
         family = self.family if corrected else 1
         detectable = smallest_significant_share(datasets, family, LEVEL)
@@ -139,8 +141,8 @@ def not_significantly_better(
 ) -> Verdict:
     """Left is not significantly better than right.
 
-    Contradicted if it is. Confirmed if right is significantly better, or if a study with the paper's power finds left not
-    to be.
+    Contradicted if it is. Confirmed if right is significantly better, or if a study with the paper's power finds
+    left not to be.
     """
     pair = find_pair(statistics, metric, left, right, paper_datasets)
     if pair is None:
@@ -162,10 +164,10 @@ def no_significant_difference(
     against: Sequence[str] = (),
     corrected: bool = True,
 ) -> Verdict:
-    """No significant difference between left and right; between left and each of `against`; or of any pair `among` some.
+    """No significant difference: between left and right, or left and each of `against`, or any two `among` some.
 
-    Contradicted if any of the pairs differs significantly, confirmed if none does in a study with the paper's power. The
-    evidence shown is the pair with the smallest p-value. `corrected` false: Wilcoxon's test of each pair by itself.
+    Contradicted if any of the pairs differs significantly, confirmed if none does in a study with the paper's power.
+    The evidence shown is the pair with the smallest p-value. `corrected` false: Wilcoxon's test of each pair by itself.
     """
     names = list(combinations(among, 2)) if among else [(left, other) for other in against or (right,)]
     pairs = []
@@ -237,9 +239,9 @@ def ranking(
     word: Word = "inconclusive"
     if reach.as_the_paper:
         word = "confirmed" if gap > 0 else "contradicted"
-    elif all(pair.left_better for pair in known):
+    elif not reach.too_small and all(pair.left_better for pair in known):
         word = "confirmed"
-    elif any(pair.right_better for pair in known):
+    elif not reach.too_small and any(pair.right_better for pair in known):
         word = "contradicted"
     order = ", ".join(f"{name} {values[name]:.2f}" for name in sorted(names, key=lambda name: (values[name], name)))
     kind = "mean ranks" if by == "mean_rank" else "medians of Cohen's d"
@@ -267,8 +269,8 @@ def rank_trend(
     """Spearman's correlation of the methods' mean ranks with the parameter values `at` is in the range `correlation`.
 
     The p-value is that of Page's test of a trend in the claimed direction, with the datasets as blocks. With fewer
-    datasets than the paper the correlation of a few mean ranks is no evidence by itself: confirmed only if Page's test is
-    significant too, contradicted only if it is significant in the opposite direction.
+    datasets than the paper the correlation of a few mean ranks is no evidence by itself: confirmed only if Page's test
+    is significant too, contradicted only if it is significant in the opposite direction.
     """
     claimed = Range.parse(correlation)
     ranks = _mean_ranks(statistics, metric)
@@ -287,14 +289,15 @@ def rank_trend(
     word: Word = "inconclusive"
     if reach.as_the_paper:
         word = "confirmed" if estimate in claimed else "contradicted"
-    elif estimate in claimed and p_value < LEVEL:
+    elif not reach.too_small and estimate in claimed and p_value < LEVEL:
         word = "confirmed"
-    elif p_opposite < LEVEL:
+    elif not reach.too_small and p_opposite < LEVEL:
         word = "contradicted"
     listed = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(methods, of_ranks, strict=True))
+    in_words = claimed.words_within(-1, 1)
     return Verdict(
         word,
-        f"mean ranks of {metric}: {listed}; Spearman's correlation {estimate:.2f}, claimed {claimed.words}; "
+        f"mean ranks of {metric}: {listed}; Spearman's correlation {estimate:.2f}, claimed {in_words}; "
         f"Page's trend test {plain_p(p_value)} on {counted(reach.datasets, 'dataset')}"
         + (f" ({reach.words})" if word == "inconclusive" else ""),
         estimate=estimate,

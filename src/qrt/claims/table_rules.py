@@ -18,8 +18,8 @@ MAP_QUANTITIES = ("mass", "error_of_mass", "mean_distance", "largest_distance", 
 def dataset_count(table: pd.DataFrame, *, where: Sequence[Mapping[str, Any]], count: str) -> Verdict:
     """The number of the paper's datasets that meet all conditions `where` is in the range `count`.
 
-    A condition names a column and either the values it `is`, or the range it is `in`. Datasets that are not available may or
-    may not meet the conditions; the verdict must hold either way.
+    A condition names a column and either the values it `is`, or the range it is `in`. Datasets that are not available
+    may or may not meet the conditions; the verdict must hold either way.
     """
     claimed, sheet = Range.parse(count), paper_datasets()
     ours = table[table["dataset"].isin(list(sheet)) & table["status"].isin(["verified", "differs"])]
@@ -60,8 +60,8 @@ def map_value(
     """A quantity of the left map, minus that of the right one where there is one, is in the range `value`.
 
     mass: what the map gives to the `regions`, that is their length times the mean density there; error_of_mass: its
-    absolute difference to the mass of the true distribution (TRUE); mean_distance and largest_distance: of the map's CDF
-    to the empirical one; mass_outside: of [0, 1]. The maps are of one simulated sample, so the point decides.
+    absolute difference to the mass of the true distribution (TRUE); mean_distance and largest_distance: of the map's
+    CDF to the empirical one; mass_outside: of [0, 1]. The maps are of one simulated sample, so the point decides.
     """
     claimed = Range.parse(value)
     estimate = _map_quantity(maps, quantity, left, regions)

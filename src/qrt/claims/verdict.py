@@ -7,8 +7,11 @@ reason as follows.
   power*: it decides as the paper does, by the point estimate or by whether a difference is significant. Only such a
   study may take the absence of significance for an answer.
 * A smaller study decides only what it can show in spite of its size: a difference that is significant, or an
-  interval that lies wholly inside or wholly outside of what is claimed. With six datasets and six pairs, Holm's
-  correction makes every p-value at least 6 * 2^(1 - 6) = 0.19, so nothing is significant and nothing is contradicted.
+  interval that lies wholly inside or wholly outside of what is claimed.
+* A study with less than a quarter of the paper's datasets decides nothing about all of them. Its datasets are not
+  drawn at random, so no interval or test speaks for the others; and with six datasets and six pairs Holm's correction
+  makes every p-value at least 6 * 2^(1 - 6) = 0.19. The exceptions need no sample: one dataset refutes "never" and
+  proves "on some".
 """
 
 from __future__ import annotations
@@ -20,13 +23,14 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special, stats
 
 from qrt.claims.range import Range
 
 Word = Literal["confirmed", "contradicted", "inconclusive", "not run"]
 PAPER_SPLITS = 5
 ENOUGH = 0.8  # share of the paper's datasets, and of its splits, that makes a study as strong as the paper's
+FEWEST = 0.25  # share of the paper's datasets below which a study decides nothing about all of them
 COVERAGE = 0.95  # of the intervals
 
 
@@ -71,6 +75,11 @@ class Reach:
         return self.datasets >= ENOUGH * self.paper_datasets and self.splits >= ENOUGH * PAPER_SPLITS
 
     @property
+    def too_small(self) -> bool:
+        """Does the study have less than a quarter of the paper's datasets?"""
+        return self.datasets < FEWEST * self.paper_datasets
+
+    @property
     def words(self) -> str:
         """For explanations."""
         return (
@@ -83,9 +92,9 @@ def decide(estimate: float, interval: tuple[float, float], claimed: Range, reach
     """Is the estimate where it is claimed to be?
 
     With the paper's power the point estimate decides, as in the paper. Otherwise the interval must lie wholly inside
-    the claimed range, or wholly outside.
+    the claimed range, or wholly outside; a study that is too small decides nothing.
     """
-    if math.isnan(estimate):
+    if math.isnan(estimate) or reach.too_small:
         return "inconclusive"
     if reach.as_the_paper:
         return "confirmed" if estimate in claimed else "contradicted"
@@ -101,8 +110,10 @@ def by_interval(interval: tuple[float, float], claimed: Range) -> Word:
 
 def share_interval(count: int, total: int) -> tuple[float, float]:
     """Clopper and Pearson's exact 95 % interval of a share."""
-    interval = stats.binomtest(count, total).proportion_ci(COVERAGE, method="exact")
-    return float(interval.low), float(interval.high)
+    tail = (1 - COVERAGE) / 2
+    low = special.betaincinv(count, total - count + 1, tail) if count else 0.0
+    high = special.betaincinv(count + 1, total - count, 1 - tail) if count < total else 1.0
+    return float(low), float(high)
 
 
 def median_interval(values: ArrayLike) -> tuple[float, float]:
@@ -121,10 +132,9 @@ def smallest_significant_share(datasets: int, pairs: int, level: float) -> float
     That is the strictest step of Holm's correction. None if all datasets together would not be enough; then neither
     is Wilcoxon's test ever significant, since both have the p-value 2^(1 - n) where all differences have one sign.
     """
-    for count in range(datasets // 2, datasets + 1):
-        if datasets and stats.binomtest(count, datasets).pvalue < level / pairs:
-            return count / datasets
-    return None
+    counts = np.arange(datasets // 2 + 1, datasets + 1)  # more than half, so that twice the upper tail is the p-value
+    significant = counts[2 * special.bdtrc(counts - 1, datasets, 0.5) < level / pairs]
+    return float(significant[0]) / datasets if significant.size else None
 
 
 def smallest_confirming_share(datasets: int, claimed: Range) -> float | None:

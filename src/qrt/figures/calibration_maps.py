@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from qrt.figures import style
 from qrt.statistics.figure_statistics import FigureStatistics
@@ -27,9 +28,9 @@ def draw_calibration_maps(statistics: FigureStatistics, *, title: str) -> Figure
     """CDFs and densities of the maps in the tables `maps` and `sample`, whole and at the lower end."""
     maps, sample = statistics.tables["maps"], statistics.tables["sample"]["z"].to_numpy(float)
     height = 3.9
-    figure, panels = plt.subplots(2, 2, figsize=(style.TWO_COLUMNS, height), layout="constrained", width_ratios=(3, 2))
     below = _FOOTER / height
-    figure.get_layout_engine().set(rect=(0, below, 1, 1 - below))
+    layout = ConstrainedLayoutEngine(rect=(0, below, 1, 1 - below))
+    figure, panels = plt.subplots(2, 2, figsize=(style.TWO_COLUMNS, height), layout=layout, width_ratios=(3, 2))
     figure.suptitle(style.plain(title))
     for column, (left, right) in enumerate(((0.0, 1.0), (0.0, _END))):
         cdf, pdf = panels[:, column]

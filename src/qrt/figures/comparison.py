@@ -17,7 +17,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from qrt.figures import style
-from qrt.figures.critical_difference import draw_critical_difference, panel_rows, rank_limits, words_on_test
+from qrt.figures.critical_difference import (
+    WORDS_ON_GROUPS,
+    draw_critical_difference,
+    panel_rows,
+    rank_limits,
+    words_on_test,
+)
 from qrt.figures.difference_bars import add_legend, draw_difference_bars, name_size, sorted_datasets
 from qrt.figures.letter_value_plot import draw_letter_values, words_on_boxes, words_on_datasets
 from qrt.statistics.figure_statistics import FigureStatistics
@@ -105,10 +111,7 @@ def draw_comparison(
     page.head(f"{next(letters)}   Cohen's d against {baseline}", words_on_boxes(statistics.tables["letter_values"]))
     for axes, metric in _panels(page, grid, metrics, boxes):
         _draw_boxes(axes, statistics, metric, methods)
-    page.head(
-        f"{next(letters)}   Critical differences",
-        "dots on a bar: methods without a significant difference among them (level 0.05)",
-    )
+    page.head(f"{next(letters)}   Critical differences", WORDS_ON_GROUPS)
     for axes, metric in _panels(page, grid, metrics, ranks):
         _draw_ranks(axes, statistics, metric, methods, ranks / RANK_ROW)
     return page.figure

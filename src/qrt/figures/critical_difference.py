@@ -12,6 +12,7 @@ from matplotlib.ticker import MultipleLocator
 
 from qrt.figures import style
 
+WORDS_ON_GROUPS = "p: Friedman's test; dots on a bar: methods without a significant difference among them (level 0.05)"
 BAR_STEP = 0.5  # distance of two bars, in rows
 
 
@@ -77,7 +78,7 @@ def draw_critical_difference(
     axes.xaxis.set_major_locator(MultipleLocator(_tick_step(limits[1] - limits[0])))
     axes.set_ylim(bottom, -0.6)
     style.name_rows(axes, ranks["method"].tolist(), methods)
-    axes.set(xlabel="mean rank   better →", ylabel="")
+    axes.set_xlabel("mean rank   better →", loc="right")
 
 
 def _tick_step(span: float) -> float:
@@ -86,9 +87,7 @@ def _tick_step(span: float) -> float:
 
 def words_on_test(friedman: pd.DataFrame) -> str:
     """What the diagram stands on: the number of datasets and Friedman's p, from the one row of a metric."""
-    row = friedman.iloc[0]
-    datasets = f"{row['datasets']:.0f} datasets"
-    if not np.isfinite(row["p_value"]):
-        return f"{datasets}, no Friedman test"
-    p_value = row["p_value"]
-    return f"{datasets}, Friedman p {'< 0.001' if p_value < 0.001 else f'= {p_value:.2g}'}"
+    datasets, p_value = friedman["datasets"].iloc[0], friedman["p_value"].iloc[0]
+    if not np.isfinite(p_value):
+        return f"{datasets} datasets"
+    return f"{datasets} datasets, p {'< 0.001' if p_value < 0.001 else f'= {p_value:.2g}'}"

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from qrt.figures import style
@@ -31,11 +32,10 @@ def draw_densities(statistics: FigureStatistics, *, dataset: str, title: str) ->
         return style.message_figure("; ".join(statistics.notes) or f"{dataset}: no predictions", title)
     rows = sorted(densities["row"].unique())
     height = 3.6
-    figure, panels = plt.subplots(
-        len(METHODS), len(rows), figsize=(style.TWO_COLUMNS, height), layout="constrained", squeeze=False
-    )
     below = _FOOTER / height
-    figure.get_layout_engine().set(rect=(0, below, 1, 1 - below), w_pad=0.02, h_pad=0.02)
+    layout = ConstrainedLayoutEngine(rect=(0, below, 1, 1 - below), w_pad=0.02, h_pad=0.02)
+    size = (style.TWO_COLUMNS, height)
+    figure, panels = plt.subplots(len(METHODS), len(rows), figsize=size, layout=layout, squeeze=False)
     figure.suptitle(style.plain(title))
     for column, row in zip(panels.T, rows, strict=True):
         curves, marks = densities[densities["row"] == row], instances[instances["row"] == row]
@@ -106,9 +106,9 @@ def _say_missing(axes: Axes, method: str, statistics: FigureStatistics) -> None:
     reasons = [note for note in statistics.notes if note.startswith(f"{method} on ")]
     message = reasons[0] if reasons else f"no prediction of {method}"
     axes.set_axis_off()
+    text = style.plain("\n".join(textwrap.wrap(message, 80)))
     axes.text(
-        0.5, 0.5, style.plain("\n".join(textwrap.wrap(message, 80))), transform=axes.transAxes, ha="center", va="center",
-        color=style.GREY, in_layout=False,
+        0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=style.GREY, in_layout=False
     )  # fmt: skip
 
 

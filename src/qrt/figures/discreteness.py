@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox
 
 from qrt.figures import style
@@ -30,10 +31,10 @@ def draw_discreteness(statistics: FigureStatistics, *, method: str, metrics: Seq
     """One panel per metric: Cohen's d of each dataset (`per_dataset`), and its isotonic regression (`isotonic`)."""
     per_dataset, isotonic = statistics.tables["per_dataset"], statistics.tables["isotonic"]
     height = 2.35
-    size = (style.TWO_COLUMNS, height)
-    figure, panels = plt.subplots(1, len(metrics), figsize=size, layout="constrained", squeeze=False)
     below = _FOOTER / height
-    figure.get_layout_engine().set(rect=(0, below, 1, 1 - below))
+    layout = ConstrainedLayoutEngine(rect=(0, below, 1, 1 - below))
+    size = (style.TWO_COLUMNS, height)
+    figure, panels = plt.subplots(1, len(metrics), figsize=size, layout=layout, squeeze=False)
     figure.suptitle(style.plain(title))
     drawn = []
     for axes, metric in zip(panels[0], metrics, strict=True):

@@ -64,12 +64,13 @@ def draw_letter_values(
             )  # fmt: skip
     drawn = np.concatenate([values[method] for method in order if method in values])
     # The scale is set after drawing: on a symlog axis seaborn would interpolate quantiles between logarithms.
-    ticks = 5 if axes.get_position().width * style.TWO_COLUMNS < 1.5 else 9
+    ticks = 5 if axes.get_position().width * style.TWO_COLUMNS < 1.5 else 7
     style.symlog_axis(axes, "x", drawn.min(), drawn.max(), THRESHOLD, most_ticks=ticks)
     axes.grid(axis="x")
     axes.set_ylim(len(order) - 0.4, -0.6)
     style.name_rows(axes, order, methods)
-    axes.set(xlabel="← better   Cohen's d", ylabel="")
+    axes.set_xlabel("← better   Cohen's d", loc="left")
+    axes.set_ylabel("")
 
 
 def _draw_box(axes: Axes, row: int, values: np.ndarray, colour: str) -> None:

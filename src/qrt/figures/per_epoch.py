@@ -26,6 +26,7 @@ _LABELS = {
     "pce": r"PCE of $F'_\theta$",
 }
 _ONE_EPOCH_LATER = 1  # published curves count epochs from 0, ours are epochs trained
+_DASHES = (0, (3, 1.5))
 _MOST_COLUMNS = 6
 _CUT = 0.5  # where a curve leaves the panel, in typical ranges
 _NO_CURVES = pd.DataFrame(columns=["dataset", "metric", "method", "epoch", "value"])
@@ -43,7 +44,7 @@ class _Sizes:
     whole: float
 
 
-_LARGE, _SMALL = _Sizes(1.2, 0.6, 7.5, 6, 1.0), _Sizes(0.8, 0.4, 5.5, 4.8, 0.5)
+_LARGE, _SMALL = _Sizes(1.2, 0.6, 7.5, 6, 1.0), _Sizes(0.8, 0.4, 5.8, 4.8, 0.5)
 
 
 def draw_decomposition(
@@ -172,7 +173,7 @@ class _Panel:
         shade = colour(method)
         if star:
             # The stars of both methods often meet: the lower one must be seen behind the other.
-            size = self.sizes.star * (1.35 if method == "QRC" else 1)
+            size = self.sizes.star * (1.2 if method == "QRC" else 1)
             axes.plot(
                 epoch, value, "*", color=shade, markersize=size, markeredgecolor="white",
                 markeredgewidth=0.35, zorder=5, gid=f"{method} star",
@@ -184,10 +185,9 @@ class _Panel:
 
     def _draw_published(self, axes: Axes) -> None:
         for method, curve in self.published_curves.groupby("method", sort=False):
-            shade = colour(str(method))
             axes.plot(
-                curve["epoch"], curve["value"], color=shade, linewidth=0.6, linestyle=(0, (3, 1.5)), alpha=0.8, zorder=2.5,
-                gid=f"published {method} curve",
+                curve["epoch"], curve["value"], color=colour(str(method)), linewidth=0.6, linestyle=_DASHES, alpha=0.8,
+                zorder=2.5, gid=f"published {method} curve",
             )  # fmt: skip
         for mark in self.published_marks.itertuples():
             star = mark.mark == "star"
@@ -226,8 +226,9 @@ def value_limits(
     reader looks for.
     """
     known = [curve for curve in curves if len(curve)] or [marks]
-    typical = np.array([np.quantile(curve, (0.02, 0.8)) for curve in known])
-    low, high = float(typical[:, 0].min()), float(typical[:, 1].max())
+    # Values, not interpolations: a single outlier is not typical of a short curve either.
+    low = float(min(np.quantile(curve, 0.02, method="higher") for curve in known))
+    high = float(max(np.quantile(curve, 0.8, method="lower") for curve in known))
     values = np.concatenate(known)
     farthest = max(low - values.min(), values.max() - high)
     reach = whole if farthest <= whole * (high - low) else _CUT

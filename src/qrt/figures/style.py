@@ -235,10 +235,10 @@ def symlog_axis(
 
 
 def power_label(value: float) -> str:
-    """A tick's label: `0.01`, `−10`, and beyond three digits `10³`."""
+    """A tick's label: `0.01`, `−10`, and where that would be long `10⁵`."""
     size = abs(value)
-    if value == 0 or 0.999e-3 < size < 1.001e3:
-        return f"{value:.3g}".replace("-", "\N{MINUS SIGN}").replace("e+03", "000")
+    if value == 0 or 0.999e-4 < size < 0.999e4:
+        return f"{value:.6g}".replace("-", "\N{MINUS SIGN}")
     exponent = math.floor(math.log10(size) + 1e-9)
     digits = f"{size / 10.0**exponent:.2g}"
     factor = "" if digits == "1" else rf"{digits}{{\cdot}}"

@@ -186,27 +186,25 @@ def _in_order(
 
 
 def _left_out_runs(runs: pd.DataFrame, datasets: Sequence[str]) -> list[LeftOut]:
-    """Datasets without data or results, then runs, in the order of the study."""
+    """Datasets without data or results, and runs, in the order of the study."""
     left_out = []
-    outcomes = runs[[*_RUN, "status", "reason", "problem"]]
-    by_dataset = dict(iter(outcomes.groupby("dataset", sort=False)))
+    without_data = runs["status"].isin(_WITHOUT_DATA).groupby(runs["dataset"]).all().to_dict()
+    reasons = (runs["status"] + ": " + runs["reason"]).groupby(runs["dataset"]).first()
+    splits = runs.groupby("dataset")["split"].nunique()
+    present = runs.groupby(["dataset", "method"]).size().to_dict()
+    lost = runs[runs["problem"] != ""]
+    problems = dict(iter(lost.groupby(["dataset", "method"])["problem"]))
     for dataset in datasets:
-        if dataset not in by_dataset:
-            left_out.append(LeftOut(dataset, 1, "no results"))
+        if without_data.get(dataset, True):
+            left_out.append(LeftOut(dataset, 1, reasons.get(dataset, "no results")))
             continue
-        rows = by_dataset[dataset]
-        if rows["status"].isin(_WITHOUT_DATA).all():
-            first = rows.iloc[0]
-            left_out.append(LeftOut(dataset, 1, f"{first['status']}: {first['reason']}"))
-            continue
-        splits = rows["split"].nunique()
         for method in (*CURVES, *STARS):
-            of_method = rows[rows["method"] == method]
-            if len(of_method) < splits:
-                left_out.append(LeftOut(f"{method} on {dataset}", splits - len(of_method), "no result"))
-            for problem, count in of_method["problem"].value_counts(sort=False).items():
-                if problem:
-                    left_out.append(LeftOut(f"{method} on {dataset}", int(count), str(problem)))
+            what, missing = f"{method} on {dataset}", int(splits[dataset]) - present.get((dataset, method), 0)
+            if missing:
+                left_out.append(LeftOut(what, missing, "no result"))
+            if (dataset, method) in problems:
+                counts = problems[dataset, method].value_counts(sort=False)
+                left_out += [LeftOut(what, int(count), str(problem)) for problem, count in counts.items()]
     return left_out
 
 

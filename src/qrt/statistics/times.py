@@ -44,15 +44,22 @@ def times_statistics(
 
 
 def time_ratios(statistics: pd.DataFrame) -> pd.DataFrame:
-    """Time per epoch of QRTC divided by that of BASE: columns dataset, ratio, published_ratio; NaN where not known."""
-    by_method = statistics.set_index(["dataset", "method"])
-    rows = []
-    for dataset in statistics["dataset"].unique():
-        row: dict[str, Any] = {"dataset": dataset}
-        for name, column in (("ratio", "seconds_per_epoch"), ("published_ratio", "published_seconds_per_epoch")):
-            row[name] = _quotient(*(by_method.loc[(dataset, method), column] for method in ("QRTC", "BASE")))
-        rows.append(row)
-    return pd.DataFrame(rows, columns=["dataset", "ratio", "published_ratio"])
+    """Time per epoch of QRTC divided by that of BASE: columns dataset, ratio, published_ratio; NaN where not known.
+
+    Published times per epoch have two decimals, too few for small datasets (0.05 / 0.04), so the published ratio is
+    from times and epochs.
+    """
+    per_epoch = pd.DataFrame(
+        {
+            "dataset": statistics["dataset"],
+            "method": statistics["method"],
+            "ratio": statistics["seconds_per_epoch"],
+            "published_ratio": statistics["published_train_seconds"] / statistics["published_epochs"],
+        }
+    )
+    names = ["ratio", "published_ratio"]
+    ours, base = (per_epoch[per_epoch["method"] == method].set_index("dataset")[names] for method in ("QRTC", "BASE"))
+    return (ours / base).reindex(statistics["dataset"].unique()).rename_axis("dataset").reset_index()
 
 
 def _quotient(numerator: float, denominator: float) -> float:

@@ -19,8 +19,8 @@ PUBLISHED: dict[str, tuple[str, bool]] = {
     "QRTC": ("1", True),
 }
 CAPTION = (
-    "The methods differ in the weight alpha of the entropy term and in C, the post-hoc map on separate calibration data "
-    "(Algorithm 1); in brackets: the paper's Table 1. QREGC is trained with alpha = -lambda."
+    "The methods differ in the weight alpha of the entropy term and in C, the post-hoc map on separate calibration "
+    "data (Algorithm 1); in brackets: the paper's Table 1. QREGC is trained with alpha = -lambda."
 )
 
 

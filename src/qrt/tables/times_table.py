@@ -39,10 +39,10 @@ def caption(reading: str) -> str:
     """What the numbers are, and which of them can be compared."""
     epochs = {"trained": "all epochs trained", "selected": "the selected epoch, as released"}[reading]
     return (
-        "Training time in seconds on one thread, selected epoch and time per epoch, means over splits; in brackets: the "
-        f"paper's Table 2. Our time per epoch is divided by {epochs}, the published one by the selected epoch, which "
-        "the paper counts from 0 and we from 1. Times of different machines cannot be compared; the ratio of the times "
-        "per epoch of QRTC and BASE can. BASE also trains on the calibration rows, so its epochs have more batches. "
+        "Training time in seconds on one thread, selected epoch and time per epoch, means over splits; in brackets: "
+        f"the paper's Table 2. Our time per epoch is divided by {epochs}, the published one by the selected epoch, "
+        "which the paper counts from 0 and we from 1. Times of different machines cannot be compared; the ratio of the "
+        "times per epoch of QRTC and BASE can. BASE also trains on the calibration rows, so its epochs are longer. "
         "Last line: medians over the datasets with both values."
     )
 

@@ -1,0 +1,294 @@
+"""What each disagreement between paper and released code changes: in the verdicts and in the main comparison."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from qrt.pages.page import Cell, Column, Html, Row, document, joined, link, paragraph, section, table, tag
+from qrt.pages.readings import Comparison, StudyWords, compared_switches
+from qrt.pages.scorecard import badge, claim_links
+from qrt.pages.switches import BY_NAME, SWITCHES, Switch
+from qrt.pages.words import count, counted, is_missing, listed, number, p_value, percent
+from qrt.tables.formats import escape_markdown, to_markdown
+
+FIRST = "sd"  # the disagreement that favours some methods over others
+QUESTION = "With one estimator of SD for all methods, are the post-hoc methods still sharper than BASE?"
+# Columns of `key_numbers` that are shown before and after: heading, and how they are written.
+_NUMBERS = {
+    "median_relative_difference": ("Median difference", percent),
+    "median_cohens_d": ("Median Cohen's d", number),
+    "lower_on": ("Lower on", count),
+    "mean_rank": ("Mean rank", number),
+    "baseline_mean_rank": ("Rank of baseline", number),
+    "p_holm": ("Holm", p_value),
+}
+_KEY = ["metric", "method", "baseline"]
+_VALUES = (
+    "datasets",
+    "median_difference",
+    "median_relative_difference",
+    "median_cohens_d",
+    "lower_on",
+    "mean_rank",
+    "baseline_mean_rank",
+    "p_holm",
+    "significant",
+)
+
+
+def in_order() -> list[Switch]:
+    """The switches, row 4 first, then as in the spec."""
+    return [BY_NAME[FIRST], *(switch for switch in SWITCHES if switch.name != FIRST)]
+
+
+def before_and_after(key_numbers: pd.DataFrame, switch: str) -> pd.DataFrame:
+    """The key numbers of the study and with one switch turned: metric, method, baseline, <number>_before, _after."""
+    before = key_numbers[key_numbers["reading"] == "study"].drop(columns="reading")
+    after = key_numbers[key_numbers["reading"] == switch].drop(columns="reading")
+    return before.merge(after, on=_KEY, suffixes=("_before", "_after"))
+
+
+def disagreements_csv(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, study: StudyWords) -> pd.DataFrame:
+    """One row per switch, metric and method, in the order of the page; one row with no metric where nothing was run."""
+    rows: list[dict[str, Any]] = []
+    compared = compared_switches(verdicts)
+    for switch in in_order():
+        found = compared[switch.name]
+        facts = {
+            "switch": switch.name,
+            "row": switch.row,
+            "topic": switch.topic,
+            "paper": switch.paper,
+            "released": switch.released,
+            "acts": _acts(switch),
+            "study": switch.setting(study.settings),
+            "run": found.run,
+            "verdicts_judged": found.judged,
+            "verdicts_changed": len(found.changed),
+            "changes": "; ".join(f"{step.replace('→', '->')}: {times}" for step, times in found.steps.items()),
+        }
+        numbers = before_and_after(key_numbers, switch.name).to_dict("records")
+        rows += [facts | {str(name): value for name, value in row.items()} for row in numbers] or [facts]
+    values = [f"{name}_{when}" for name in _VALUES for when in ("before", "after")]
+    return pd.DataFrame(rows).reindex(columns=[*facts, *_KEY, *values])
+
+
+def sd_answer(key_numbers: pd.DataFrame, study: StudyWords) -> str:
+    """Are the post-hoc methods sharper than BASE with one estimator of SD for all? One sentence."""
+    reading = "study" if study.settings.sd == "consistent" else FIRST
+    rows = key_numbers[(key_numbers["reading"] == reading) & (key_numbers["metric"] == "SD")]
+    rows = rows.dropna(subset=["mean_rank", "baseline_mean_rank"])
+    if rows.empty:
+        return "This study cannot say: it has no rank tests of SD with one estimator."
+    sharper = rows["mean_rank"] < rows["baseline_mean_rank"]
+    head = "Yes, by mean rank" if sharper.all() else "In part, by mean rank" if sharper.any() else "No, by mean rank"
+    return f"{head}: {'; '.join(_sharper_words(row) for row in rows.to_dict('records'))}."
+
+
+def _sharper_words(row: dict[str, Any]) -> str:
+    holm, outcome = p_value(row["p_holm"]), "not significant"
+    if row["significant"]:
+        outcome = "significantly " + ("sharper" if row["mean_rank"] < row["baseline_mean_rank"] else "less sharp")
+    return (
+        f"{row['method']} is sharper on {count(row['lower_on'])} of {count(row['datasets'])} datasets "
+        f"(median {percent(row['median_relative_difference'])}, mean rank {number(row['mean_rank'])} "
+        f"against {number(row['baseline_mean_rank'])}{', Holm ' + holm if holm else ''}: {outcome})"
+    )
+
+
+def _acts(switch: Switch) -> str:
+    return "on training" if switch.on_training else "after training"
+
+
+def _verdict_words(found: Comparison, switch: Switch) -> str:
+    """One sentence on the verdicts."""
+    if not found.judged:
+        reason = "it asks for other networks, which this study does not have" if switch.on_training else "no verdicts"
+        return f"Not run: {reason}."
+    words = f"{len(found.changed)} of {counted(found.judged, 'verdict')} {_changes(len(found.changed))}"
+    if found.steps:
+        words += f": {listed([f'{times} {step}' for step, times in found.steps.items()])}"
+    lost = (
+        f" {counted(found.lost, 'claim')} {'was' if found.lost == 1 else 'were'} not run this way."
+        if found.lost
+        else ""
+    )
+    return f"{words}.{lost}"
+
+
+def _changes(count: int) -> str:
+    return "changes" if count == 1 else "change"
+
+
+def _changed_rows(numbers: pd.DataFrame) -> pd.DataFrame:
+    """The rows in which a number differs."""
+    differs = pd.Series(False, index=numbers.index)
+    for name in _VALUES:
+        before, after = numbers[f"{name}_before"], numbers[f"{name}_after"]
+        differs |= ((before != after) & ~(before.isna() & after.isna())).fillna(True).astype(bool)
+    return numbers[differs]
+
+
+def _number_words(numbers: pd.DataFrame, changed: pd.DataFrame) -> str:
+    if numbers.empty:
+        return "The main comparison was not run this way."
+    if changed.empty:
+        return "No number of the main comparison changes."
+    return (
+        f"{len(changed)} of {counted(len(numbers), 'pair')} of metric and method of the main comparison "
+        f"{_changes(len(changed))}."
+    )
+
+
+def disagreements_page(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, study: StudyWords) -> str:
+    """One section per switch, row 4 first."""
+    lede = (
+        "The paper's text and the released code disagree in eleven points. Here each is turned alone, "
+        f"everything else as in this study. Protocol: {study.protocol}. {study.basis}."
+    )
+    compared = compared_switches(verdicts)
+    parts = [_switch_section(switch, compared[switch.name], key_numbers, study) for switch in in_order()]
+    overview = _overview(compared, key_numbers, study)
+    return document("Disagreements", lede, overview, *parts, file="disagreements.html")
+
+
+def _overview(compared: dict[str, Comparison], key_numbers: pd.DataFrame, study: StudyWords) -> Html:
+    rows = []
+    for switch in SWITCHES:
+        found, numbers = compared[switch.name], before_and_after(key_numbers, switch.name)
+        judged = f"{len(found.changed)} of {found.judged}" if found.judged else ""
+        changed = f"{len(_changed_rows(numbers))} of {len(numbers)}" if len(numbers) else ""
+        rows.append(
+            Row(
+                [
+                    Cell(switch.row, float(switch.row)),
+                    link(f"#{switch.name}", switch.topic),
+                    switch.setting(study.settings),
+                    _acts(switch),
+                    found.run,
+                    Cell(judged, float(len(found.changed)) if found.judged else ""),
+                    Cell(changed, float(len(_changed_rows(numbers))) if len(numbers) else ""),
+                ]
+            )
+        )
+    columns = (
+        Column("Row", "number", "number"),
+        Column("Disagreement", look="lead"),
+        Column("This study follows"),
+        Column("Acts"),
+        Column("Run both ways"),
+        Column("Verdicts that change", "number", "number"),
+        Column("Numbers that change", "number", "number"),
+    )
+    return table("overview", columns, rows, caption="All eleven at a glance")
+
+
+def _switch_section(switch: Switch, found: Comparison, key_numbers: pd.DataFrame, study: StudyWords) -> Html:
+    numbers = before_and_after(key_numbers, switch.name)
+    changed = _changed_rows(numbers)
+    own = switch.setting(study.settings)
+    meanings = []
+    for name, meaning in (("paper", switch.paper), ("released", switch.released)):
+        mark = tag("strong", " (this study)") if name == own else ""
+        meanings += [tag("dt", f"As {'the paper says' if name == 'paper' else 'released'}"), tag("dd", meaning, mark)]
+    if own == "own":
+        meanings += [tag("dt", "This study"), tag("dd", str(getattr(study.settings, switch.name)))]
+    parts: list[Html] = [tag("dl", *meanings)]
+    if switch.name == FIRST:
+        parts.append(paragraph(tag("strong", QUESTION), " ", sd_answer(key_numbers, study), class_="answer"))
+    parts.append(paragraph(_verdict_words(found, switch)))
+    if len(found.changed):
+        parts.append(_changed_claims(switch, found))
+    parts.append(paragraph(_number_words(numbers, changed)))
+    if len(changed):
+        parts.append(_number_table(switch, changed))
+    heading = joined([f"{switch.row}. {switch.topic} ", tag("small", f"{switch.name} · acts {_acts(switch)}")])
+    return section(switch.name, heading, *parts)
+
+
+def _changed_claims(switch: Switch, found: Comparison) -> Html:
+    rows = [
+        Row([claim_links([row["id"]], "scorecard.html"), row["claim"], badge(row["before"]), badge(row["after"])])
+        for row in found.changed.to_dict("records")
+    ]
+    columns = (
+        Column("Id", look="tight lead"),
+        Column("Claim"),
+        Column("This study", look="tight"),
+        Column("Switch turned", look="tight"),
+    )
+    return table(f"{switch.name}-verdicts", columns, rows, caption="Verdicts that change")
+
+
+def _number_table(switch: Switch, numbers: pd.DataFrame) -> Html:
+    rows = []
+    for row in numbers.to_dict("records"):
+        cells: list[Cell | Html | str] = [row["metric"], row["method"]]
+        cells += [_step(row, name, write) for name, (_, write) in _NUMBERS.items()]
+        rows.append(Row(cells))
+    columns = (
+        Column("Metric", look="lead"),
+        Column("Method"),
+        *(Column(heading, "number", "number") for heading, _ in _NUMBERS.values()),
+    )
+    caption = (
+        "The main comparison with BASE on the non-discrete datasets: this study → with the switch turned "
+        "(lower is better)"
+    )
+    return table(f"{switch.name}-numbers", columns, rows, caption=caption)
+
+
+def _step(row: dict[str, Any], name: str, write: Any) -> Cell:
+    """The number before and after, or once if it stays. Sorted by the value after."""
+    before, after = (write(row[f"{name}_{when}"]) for when in ("before", "after"))
+    total = f" of {count(row['datasets_after'])}" if name == "lower_on" else ""
+    key = row[f"{name}_after"]
+    words: Html | str = f"{before}{total}"
+    if before != after:
+        words = joined([f"{before or '–'} → ", tag("strong", f"{after or '–'}{total}")])
+    return Cell(words if before or after else "", "" if is_missing(key) else float(key))
+
+
+def disagreements_markdown(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, study: StudyWords) -> str:
+    """The page as Markdown."""
+    compared = compared_switches(verdicts)
+    lines = [
+        "# Disagreements",
+        "",
+        "Each switch is turned alone, everything else as in this study. "
+        f"Protocol: {escape_markdown(study.protocol)}. {study.basis}.",
+        "",
+    ]
+    for switch in in_order():
+        found, numbers = compared[switch.name], before_and_after(key_numbers, switch.name)
+        changed = _changed_rows(numbers)
+        lines += [
+            f"## {switch.row}. {escape_markdown(switch.topic)} (`{switch.name}`)",
+            "",
+            f"- As the paper says: {escape_markdown(switch.paper)}",
+            f"- As released: {escape_markdown(switch.released)}",
+            f"- This study follows: {switch.setting(study.settings)}; the switch acts {_acts(switch)}",
+            f"- {_verdict_words(found, switch)}",
+            f"- {_number_words(numbers, changed)}",
+            *([f"- **{QUESTION}** {escape_markdown(sd_answer(key_numbers, study))}"] if switch.name == FIRST else []),
+            "",
+        ]
+        if len(found.changed):
+            renamed = found.changed.rename(
+                columns={"id": "Id", "claim": "Claim", "before": "This study", "after": "Switch turned"}
+            )
+            lines.append(to_markdown(renamed, "Verdicts that change"))
+        if len(changed):
+            lines.append(to_markdown(_markdown_numbers(changed), "Numbers of the main comparison that change"))
+    return "\n".join(lines)
+
+
+def _markdown_numbers(changed: pd.DataFrame) -> pd.DataFrame:
+    shown = {"Metric": changed["metric"], "Method": changed["method"]}
+    for name, (heading, write) in _NUMBERS.items():
+        pairs = zip(changed[f"{name}_before"], changed[f"{name}_after"], strict=True)
+        written = [(write(before), write(after)) for before, after in pairs]
+        shown[heading] = [before if before == after else f"{before} → {after}" for before, after in written]
+    return pd.DataFrame(shown)

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from per_epoch_tables import METRICS, PARTS, study
+from qrt import published
+from qrt.data.sheet import paper_datasets
+from qrt.figures.per_epoch import draw_decomposition, draw_pages, value_limits
+from qrt.figures.style import paper_style, short_name
+from qrt.statistics.curves import curve_statistics
+from qrt.statistics.figure_statistics import FigureStatistics
+
+LONG_NAME = "a_dataset_with_a_very_long_name_and_$100"
+
+
+@pytest.fixture(autouse=True)
+def _in_the_papers_style() -> Iterator[None]:
+    with paper_style():
+        yield
+    plt.close("all")
+
+
+def statistics(curves: pd.DataFrame, methods: pd.DataFrame, *datasets: str) -> FigureStatistics:
+    return curve_statistics(curves, methods, datasets, parts=PARTS, metrics=METRICS, pce_column="pce_levels")
+
+
+def line(axes: Axes, gid: str) -> Line2D:
+    """The one line that was drawn under this name."""
+    found = [one for one in axes.get_lines() if one.get_gid() == gid]
+    assert len(found) == 1, gid
+    return found[0]
+
+
+def gids(axes: Axes) -> set[str]:
+    return {str(one.get_gid()) for one in axes.get_lines()}
+
+
+def rows_of(table: pd.DataFrame, **values: str) -> pd.DataFrame:
+    for column, value in values.items():
+        table = table[table[column] == value]
+    return table
+
+
+def check_panel(axes: Axes, of: FigureStatistics, dataset: str, metric: str, part: str) -> None:
+    """Every curve, bar and star of the panel is where the tables say."""
+    place = {"dataset": dataset, "metric": metric, "part": part}
+    for method in ("BASE", "QRT"):
+        curve = rows_of(of.tables["curves"], method=method, **place)
+        assert len(curve)
+        drawn = line(axes, f"{method} curve")
+        np.testing.assert_array_equal(drawn.get_xdata(), curve["epoch"])
+        np.testing.assert_array_equal(drawn.get_ydata(), curve["mean"])
+        of_all = np.asarray(line(axes, f"{method} curve of all runs").get_ydata(), dtype=float)
+        np.testing.assert_array_equal(of_all, curve["mean"].where(curve["all_alive"]))
+        bar = rows_of(of.tables["selected"], method=method, **place).iloc[0]
+        assert set(np.asarray(line(axes, f"{method} selected epoch").get_xdata())) == {bar["selected_epoch"]}
+        assert set(np.asarray(line(axes, f"{method} selected value").get_ydata())) == {bar["value"]}
+        band = next(one for one in axes.collections if one.get_gid() == f"{method} band")
+        heights = np.asarray(band.get_paths()[0].vertices)[:, 1]
+        alive = curve[curve["all_alive"]]
+        assert heights.max() == pytest.approx((alive["mean"] + alive["standard_error"]).max())
+        assert heights.min() == pytest.approx((alive["mean"] - alive["standard_error"]).min())
+    stars = rows_of(of.tables["selected"], mark="star", **place)
+    assert {gid for gid in gids(axes) if gid.endswith(" star")} == {f"{method} star" for method in stars["method"]}
+    for star in stars.itertuples():
+        drawn = line(axes, f"{star.method} star")
+        assert (drawn.get_xdata()[0], drawn.get_ydata()[0]) == (star.selected_epoch, star.value)  # type: ignore[index]
+        assert drawn.get_marker() == "*"
+
+
+def test_decomposition_draws_the_tables() -> None:
+    of = statistics(*study(["Yacht", "b"]), "Yacht", "b")
+    figure = draw_decomposition(of, datasets=["Yacht", "b"], title="Figure 1")
+    for row, dataset in ((figure.axes[:4], "Yacht"), (figure.axes[4:], "b")):
+        for axes, metric in zip(row, METRICS, strict=True):
+            check_panel(axes, of, dataset, metric, "validation")
+    assert [axes.get_title() for axes in figure.axes[:4]] == [
+        r"NLL of $F'_\theta$",
+        r"NLL of $F_\theta$",
+        r"$\alpha\,H(Z)$",
+        r"PCE of $F'_\theta$",
+    ]
+    assert {"YAC", "b", "epochs"} <= {text.get_text() for text in figure.texts}
+    assert len(figure.legends) == 1
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_pages_draw_the_tables(part: str) -> None:
+    names = ("Yacht", "b", "c")
+    of = statistics(*study(names), *names)
+    figure = draw_pages(of, metric="pce", part=part, title="a page", datasets=names)
+    for axes, dataset in zip(figure.axes, names, strict=False):
+        check_panel(axes, of, dataset, "pce", part)
+        assert axes.get_title() == short_name(dataset)
+    assert len(figure.legends) == 1
+
+
+def test_published_values_are_drawn_one_epoch_later() -> None:
+    of = statistics(*study(["Yacht"]), "Yacht")
+    curves, marks = published.figure1_curves(), published.figure1_marks()
+    figure = draw_decomposition(of, datasets=["Yacht"], title="t", published_curves=curves, published_marks=marks)
+    for axes, metric in zip(figure.axes, METRICS, strict=True):
+        for method in ("BASE", "QRT"):
+            wanted = rows_of(curves, dataset="Yacht", metric=metric, method=method)
+            drawn = line(axes, f"published {method} curve")
+            np.testing.assert_array_equal(drawn.get_xdata(), wanted["epoch"] + 1)
+            np.testing.assert_array_equal(drawn.get_ydata(), wanted["value"])
+        for mark in rows_of(marks, dataset="Yacht", metric=metric).itertuples():
+            drawn = line(axes, f"published {mark.method}")
+            assert drawn.get_xdata()[0] == mark.selected_epoch + 1  # type: ignore[index]
+            assert drawn.get_ydata()[0] == mark.value  # type: ignore[index]
+            assert drawn.get_marker() == ("*" if mark.mark == "star" else "o")
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "published" in labels
+
+
+def test_row_with_published_values_alone_says_so() -> None:
+    of = statistics(*study(["a"]), "a")
+    figure = draw_decomposition(
+        of,
+        datasets=["Yacht", "b"],
+        title="t",
+        published_curves=published.figure1_curves(),
+        published_marks=published.figure1_marks(),
+    )
+    assert [text.get_text() for text in figure.texts].count("published only") == 1
+    assert all("no curves" in [text.get_text() for text in axes.texts] for axes in figure.axes[4:])
+    assert not any("no curves" in [text.get_text() for text in axes.texts] for axes in figure.axes[:4])
+
+
+def test_dataset_without_curves_has_a_panel_that_says_so() -> None:
+    of = statistics(*study(["a"]), "a", "b")
+    figure = draw_pages(of, metric="pce", part="train", title="t", datasets=["a", "b"])
+    assert [text.get_text() for text in figure.axes[1].texts] == ["no curves"]
+    assert figure.axes[1].get_title() == "b"
+
+
+def test_no_datasets_give_a_figure_that_says_so() -> None:
+    of = statistics(*study(["a"]), "a")
+    for figure in (
+        draw_pages(of, metric="pce", part="train", title="t", datasets=[]),
+        draw_decomposition(of, datasets=[], title="t"),
+    ):
+        assert "no dataset" in figure.axes[0].texts[0].get_text()
+
+
+def test_all_datasets_of_the_paper_fit_on_one_page_and_stay_apart() -> None:
+    names = list(paper_datasets())
+    of = statistics(*study(names, splits=2, epochs=12), *names)
+    figure = draw_pages(of, metric="nll_recalibrated", part="validation", title="t", datasets=names)
+    assert figure.get_size_inches() == pytest.approx([6.75, 9.0])
+    panels = figure.axes[:57]
+    assert [axes.get_title() for axes in panels] == [short_name(name) for name in names]
+    boxes = [axes.get_tightbbox() for axes in panels]
+    inside = figure.bbox.padded(1)
+    footer = 0.25 * figure.dpi
+    for box, right, below in zip(boxes, boxes[1:], boxes[6:], strict=False):
+        assert box is not None
+        assert right is not None
+        assert below is not None
+        assert box.y0 >= below.y1 - 1  # titles do not run into the ticks of the panel above
+        assert inside.x0 <= box.x0
+        assert box.x1 <= inside.x1
+        assert box.y0 > footer
+
+
+@pytest.mark.parametrize("number", [1, 3, 8])
+def test_fewer_datasets_take_a_smaller_page(number: int) -> None:
+    names = [f"d{place}" for place in range(number)]
+    of = statistics(*study(names, splits=1), *names)
+    figure = draw_pages(of, metric="pce", part="train", title="t", datasets=names)
+    figure.canvas.draw()
+    assert figure.get_figheight() < 5
+
+
+def test_long_names_and_dollar_signs_are_shown_as_they_are() -> None:
+    of = statistics(*study([LONG_NAME, "$$"]), LONG_NAME, "$$")
+    figure = draw_pages(of, metric="pce", part="train", title="100 $ or $x", datasets=[LONG_NAME, "$$"])
+    figure.canvas.draw()
+    assert figure.axes[0].get_title() == "a_dataset_wit…"
+    assert figure.axes[1].get_title() == r"\$\$"
+    draw_decomposition(of, datasets=[LONG_NAME, "$$"], title="100 $ or $x").canvas.draw()
+
+
+@pytest.mark.parametrize("strange", [1e6, -1e6, np.inf, np.nan])
+def test_outliers_do_not_hide_the_curves(strange: float) -> None:
+    curves, methods = study(["a"])
+    curves.loc[(curves["epoch"] == 2) & (curves["split"] == 0), list(METRICS)] = strange
+    methods.loc[methods["method"] == "QRC", "val_nll"] += 1e6
+    of = statistics(curves, methods, "a")
+    figure = draw_pages(of, metric="nll_recalibrated", part="validation", title="t", datasets=["a"])
+    figure.canvas.draw()
+    low, high = figure.axes[0].get_ylim()
+    assert high - low < 10
+    assert any("QRC ↑" in text.get_text() for text in figure.axes[0].texts)
+    draw_decomposition(of, datasets=["a"], title="t").canvas.draw()
+
+
+def test_equal_values_one_split_and_one_epoch_can_be_drawn() -> None:
+    curves, methods = study(["a"], splits=1, epochs=1)
+    of = statistics(curves.assign(**dict.fromkeys(METRICS, 0.1)), methods.assign(val_nll=1.0), "a")
+    figure = draw_decomposition(of, datasets=["a"], title="t")
+    figure.canvas.draw()
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        assert low < 0.1 < high
+        assert line(axes, "BASE curve").get_marker() == "o"  # a line through one point would not be seen
+
+
+def test_limits_leave_out_first_epochs_that_explode_and_keep_bars_and_stars() -> None:
+    epochs = np.arange(100)
+    curve = 1.0 + np.exp(-epochs / 20) + 1e4 * np.exp(-epochs / 0.5)
+    low, high = value_limits([curve], np.array([0.5, 1.1, 50.0]), 1.0)
+    assert low < 0.5
+    assert high < 3
+    assert value_limits([curve[10:]], np.empty(0), 10.0)[1] > curve[10]  # nothing explodes: shown whole
+
+
+def test_limits_of_noise_take_in_its_peaks() -> None:
+    noise = np.random.default_rng(1).uniform(0.02, 0.04, 200)
+    low, high = value_limits([noise], np.empty(0), 0.5)
+    assert low < noise.min()
+    assert noise.max() < high < 0.05
