@@ -95,13 +95,22 @@ class Browser:
         self._profile.cleanup()
 
     def open(
-        self, page: Path, *, width: int = 1400, height: int = 900, fragment: str = "", scheme: str = "light"
+        self,
+        page: Path,
+        *,
+        width: int = 1400,
+        height: int = 900,
+        fragment: str = "",
+        scheme: str = "light",
+        media: str = "",
     ) -> None:
         """Load a page from disk in a window of this size and wait until it is there."""
         self._call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
-        self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self._call(
+            "Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}]
+        )
         self._load("about:blank")  # else a change of the fragment alone would not load the page anew
         self.errors.clear()
         self.dialogs.clear()

@@ -111,7 +111,7 @@ def figure_statistics(artifact: Artifact, study: StudyConfig, results: Results) 
             datasets,
             parts=[part or "validation"],
             metrics=[metric] if metric else CURVE_METRICS,
-            pce_column=f"pce_{study.protocol.pce}",
+            pce_column="pce_levels",  # what the curves record under every protocol
         )
     assert artifact.comparison is not None
     statistics = comparison_statistics(artifact.comparison, study, results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -26,6 +27,7 @@ AuthType=auth/munge
 AuthInfo=socket={folder}/munge/socket
 CredType=cred/munge
 PluginDir={plugins}
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 SlurmctldPort={controller_port}
 SlurmdPort={node_port}
 StateSaveLocation={folder}/controller
@@ -45,6 +47,7 @@ SelectTypeParameters=CR_Core_Memory
 SlurmdParameters=config_overrides
 JobRequeue=0
 KillWait=5
+BatchStartTimeout=1
 ReturnToService=2
 MinJobAge=600
 SchedulerParameters=sched_interval=5,batch_sched_delay=0
@@ -131,8 +134,8 @@ class OneNodeSlurm:
 
     def kill_daemons(self, job: str) -> int:
         """Kill the daemons of a job's steps and that of the node, without a warning; the number of the former."""
-        steps = [process for process in _processes() if _command_line(process).startswith(f"slurmstepd: [{job}.")]
-        steps = [process for process in steps if self._is_own(process)]
+        title = re.compile(rf"slurmstepd\S*: \[{job}\.")
+        steps = [process for process in self._own_processes() if title.match(_command_line(process))]
         for pid in [self.daemons["slurmd"].pid, *(int(process.name) for process in steps)]:
             os.kill(pid, signal.SIGKILL)
         self.daemons["slurmd"].wait()
@@ -210,7 +213,6 @@ class OneNodeSlurm:
         shutil.rmtree(archives)
 
     def _configure(self) -> None:
-        self.folder.chmod(0o755)  # munged wants its socket where everybody may go
         for name in ("munge", "controller", "node", "bin"):
             (self.folder / name).mkdir(mode=0o755)
         key = self.folder / "munge/key"

@@ -46,6 +46,7 @@ def main() -> int:
         print(f"error: a Slurm runs on this machine already: {', '.join(daemons)}. Stop it first.", file=sys.stderr)
         return 1
     with stoppable(), tempfile.TemporaryDirectory(prefix="qrt-slurm-") as folder:
+        Path(folder).chmod(0o755)  # munged wants its socket where everybody may go
         local, remote, slurm = (Path(folder) / name for name in ("local", "remote", "slurm"))
         for path in (local, remote, slurm):
             path.mkdir()

@@ -51,6 +51,14 @@ def _paper_sets() -> dict[str, frozenset[str]]:
 PAPER_SETS = _paper_sets()
 
 
+OPTIONAL_TABLES = {
+    "curves": "metrics per epoch",
+    "times": "training times",
+    "maps": "calibration maps of simulated PITs",
+    "predictions": "predictive densities of single rows",
+}
+
+
 @dataclass(frozen=True)
 class Evidence:
     """The result tables of a study (docs/results.md); None: the study has no such table.
@@ -89,16 +97,21 @@ class Workings:
     def curves(self) -> FigureStatistics:
         """The averaged curves and the values at the selected epoch, of both parts."""
         evidence = self.evidence
-        if evidence.curves is None:
-            raise NotRun("this study has no per-epoch curves")
         return curve_statistics(
-            evidence.curves,
+            self.table("curves"),
             evidence.methods,
             sorted(evidence.datasets),
             parts=("train", "validation"),
             metrics=CURVE_METRICS,
-            pce_column=figure_metrics(evidence.protocol)["PCE"],
+            pce_column="pce_levels",  # what the curves record under every protocol
         )
+
+    def table(self, name: str) -> pd.DataFrame:
+        """The result table of this name, if there is one with rows."""
+        found: pd.DataFrame | None = getattr(self.evidence, name)
+        if found is None or found.empty:
+            raise NotRun(f"this study has no {name}: {OPTIONAL_TABLES[name]}")
+        return found
 
     def datasets_in(self, group: str) -> list[str]:
         """The study's datasets of a group, by name. Datasets that are not the paper's are judged by their own data."""
@@ -165,7 +178,13 @@ class Workings:
         self, compared: Sequence[Compared], baseline: Compared, metrics: dict[str, str], group: str
     ) -> FigureStatistics:
         datasets, form = self.datasets_in(group), self.evidence.protocol.cohens_d
-        return compare(self.evidence.methods, compared, baseline, metrics, datasets, form, self.discreteness)
+        return compare(self._test_results, compared, baseline, metrics, datasets, form, self.discreteness)
+
+    @cached_property
+    def _test_results(self) -> pd.DataFrame:
+        """The columns of the methods that comparisons need: a fraction of all, which makes looking up rows quick."""
+        columns = ("experiment", "method", "dataset", "split", "status", "reason")
+        return self.evidence.methods[[*columns, *(f"test_{suffix}" for suffix in self._metrics().values())]]
 
     def _metrics(self) -> dict[str, str]:
         named = figure_metrics(self.evidence.protocol) | {"PIT variance": "pit_variance"}

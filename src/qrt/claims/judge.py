@@ -86,9 +86,7 @@ def _settle(rule: str, settings: Mapping[str, Any], workings: Workings) -> Verdi
             return _by_measure(rule, settings, workings)
         if rule == dataset_count.__name__:
             return dataset_count(workings.evidence.dataset_table, **_fitting(dataset_count, settings))
-        if workings.evidence.maps is None:
-            return not_run("the calibration maps of simulated PITs are not among the results")
-        return map_value(workings.evidence.maps, **_fitting(map_value, settings))
+        return map_value(workings.table("maps"), **_fitting(map_value, settings))
     except NotRun as missing:
         return not_run(str(missing))
 

@@ -84,7 +84,8 @@ def share_of_datasets(
     return Verdict(
         word,
         f"{measure.what} is {counted_in.words}{noise} on {count} of {total} datasets: a share of {estimate:.2f} "
-        f"(95 % interval {interval[0]:.2f} to {interval[1]:.2f}), claimed {claimed.words_within(0, 1)}{_size(word, reach)}",
+        f"(95 % interval {interval[0]:.2f} to {interval[1]:.2f}), "
+        f"claimed {claimed.words_within(0, 1)}{_size(word, reach)}",
         estimate=estimate,
         quantity=f"share of datasets where {measure.what} is {counted_in.words}{noise}",
         interval=interval,

@@ -222,13 +222,11 @@ def _after_selection(
 
     Runs stop at different epochs, so the end of their mean curve would compare different runs.
     """
-    evidence = workings.evidence
-    if evidence.curves is None:
-        raise NotRun("this study has no per-epoch curves")
+    curves = workings.table("curves")
     experiment, method = {"BASE": ("base_train", "BASE-TRAIN"), "QRT": ("main", "QRTC")}[left]
-    tuned = evidence.methods
+    tuned = workings.evidence.methods
     tuned = tuned[(tuned["experiment"] == experiment) & (tuned["method"] == method) & (tuned["status"] == "ok")]
-    points = evidence.curves[evidence.curves["part"] == part].merge(
+    points = curves[curves["part"] == part].merge(
         tuned[["dataset", "split", "variant", "kernel_width"]],
         on=["dataset", "split", "variant"],
         suffixes=("", "_tuned"),
@@ -259,10 +257,7 @@ def _slope(epochs: np.ndarray, values: np.ndarray) -> float:
 
 
 def _time_ratios(workings: Workings, reading: Literal["trained", "selected"]) -> pd.DataFrame:
-    times = workings.evidence.times
-    if times is None:
-        raise NotRun("this study measured no training times")
-    statistics = times_statistics(times, table2(), reading)
+    statistics = times_statistics(workings.table("times"), table2(), reading)
     splits = statistics[statistics["method"].isin(["BASE", "QRTC"])].groupby("dataset")["runs"].min()
     ratios = time_ratios(statistics)
     return ratios.assign(value=ratios["ratio"], splits=ratios["dataset"].map(splits))
@@ -281,10 +276,8 @@ def _of_densities(
     right: str,
     dataset: str,
 ) -> Measure:
-    evidence = workings.evidence
-    if evidence.predictions is None:
-        raise NotRun("this study kept no predictive densities")
-    densities = density_statistics(evidence.predictions, evidence.methods, dataset).tables["densities"]
+    statistics = density_statistics(workings.table("predictions"), workings.evidence.methods, dataset)
+    densities = statistics.tables["densities"]
     found = {
         (method, row): summarise(of_row["y"].to_numpy(float), of_row["density"].to_numpy(float))
         for (method, row), of_row in densities.sort_values("y").groupby(["method", "row"])

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from qrt.figures import style
 from qrt.statistics.figure_statistics import FigureStatistics
@@ -65,6 +66,9 @@ def _draw(axes: Axes, maps: pd.DataFrame, column: str, left: float, right: float
     estimates = shown.loc[shown["map"].isin(_MAPS), column].max()
     if column == "density":
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
         lowest = shown.loc[shown["map"] != "EMP", column].min()
         axes.set_ylim(lowest / 1.4, estimates * 1.6)
     elif right == 1:
@@ -91,6 +95,6 @@ def _point_at_leak(axes: Axes, maps: pd.DataFrame) -> None:
         ha="right",
         va="bottom",
         fontsize=6.5,
-        color=style.colour("KDE"),
+        color=style.text_colour("KDE"),
         arrowprops={"arrowstyle": "->", "color": style.colour("KDE"), "linewidth": 0.7},
     )

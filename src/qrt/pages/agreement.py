@@ -9,7 +9,7 @@ import pandas as pd
 
 from qrt.pages.page import Cell, Column, Content, Html, Row, document, filters, paragraph, section, table, tag
 from qrt.pages.readings import StudyWords
-from qrt.pages.words import is_missing, listed, number, p_value, text
+from qrt.pages.words import count, is_missing, listed, number, p_value, text, two_decimals
 from qrt.statistics.agreement import Agreement, outliers
 from qrt.tables.formats import escape_markdown, to_markdown
 
@@ -34,6 +34,7 @@ _METRICS = {
 }
 # Tables as (heading, column, how to write it); a column that is written as a number is sorted as one.
 _Shown = tuple[tuple[str, str, Any], ...]
+_NUMBERS = (number, two_decimals)
 _POINTS: _Shown = (
     ("Dataset", "dataset", text),
     ("Method", "method", text),
@@ -41,15 +42,15 @@ _POINTS: _Shown = (
     ("Standard error", "ours_standard_error", number),
     ("Published", "published", number),
     ("Its standard error", "published_standard_error", number),
-    ("z", "z", number),
+    ("z", "z", two_decimals),
     ("Same sign", "same_sign", lambda value: "yes" if value else "no"),
     ("Within two", "within_two", lambda value: "" if is_missing(value) else "yes" if value else "no"),
 )
 _TIMES: _Shown = (
     ("Dataset", "dataset", text),
-    ("Ours", "ours", number),
-    ("Published", "published", number),
-    ("Ours / published", "quotient", number),
+    ("Ours", "ours", two_decimals),
+    ("Published", "published", two_decimals),
+    ("Ours / published", "quotient", two_decimals),
 )
 _FIGURE1: _Shown = (
     ("Dataset", "dataset", text),
@@ -108,7 +109,7 @@ def time_sentence(times: Agreement) -> str:
     )
     return (
         f"Median ratio {number(row['median_ours'])}, published {number(row['median_published'])}, on the "
-        f"{row['datasets']} common datasets; typically a factor of {number(row['median_factor'])} apart{correlation}."
+        f"{count(row['datasets'])} common datasets; typically a factor of {number(row['median_factor'])} apart{correlation}."
     )
 
 
@@ -174,7 +175,7 @@ def _table(
     name: str, values: pd.DataFrame, shown: _Shown, caption: str, facts: list[dict[str, str]] | None = None
 ) -> Html:
     columns = [
-        Column(heading, "number", "number") if write is number else Column(heading, look="" if place else "lead")
+        Column(heading, "number", "number") if write in _NUMBERS else Column(heading, look="" if place else "lead")
         for place, (heading, _, write) in enumerate(shown)
     ]
     rows = []
@@ -182,7 +183,7 @@ def _table(
         cells: list[Cell | Content] = []
         for _, column, write in shown:
             value = record[column]
-            key = None if write is not number else "" if is_missing(value) else float(value)
+            key = None if write not in _NUMBERS else "" if is_missing(value) else float(value)
             cells.append(Cell(write(value), key))
         rows.append(Row(cells, facts=facts[place] if facts else {}))
     return table(name, columns, rows, caption=caption)

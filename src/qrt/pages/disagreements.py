@@ -176,9 +176,9 @@ def _overview(compared: dict[str, Comparison], key_numbers: pd.DataFrame, study:
     columns = (
         Column("Row", "number", "number"),
         Column("Disagreement", look="lead"),
-        Column("This study follows"),
-        Column("Acts"),
-        Column("Run both ways"),
+        Column("Study follows", look="tight"),
+        Column("Acts", look="tight"),
+        Column("Both run", look="tight"),
         Column("Verdicts that change", "number", "number"),
         Column("Numbers that change", "number", "number"),
     )

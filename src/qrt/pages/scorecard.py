@@ -37,14 +37,13 @@ MEANINGS = {
 }
 _COLUMNS = (
     Column("Id", look="tight lead"),
-    Column("Section", look="tight"),
-    Column("Claim", look="wide"),
+    Column("Section", look="after"),
+    Column("Claim", look="wide whole"),
     Column("Verdict", "number", "tight"),
     Column("Evidence", look="wide"),
     Column("Estimate", "number", "number"),
     Column("Power", "number", "tight"),
-    Column("Other protocol", "number", "tight"),
-    Column("Changed by", look="tight"),
+    Column("Other readings", "number"),
 )
 
 
@@ -219,14 +218,22 @@ def _claim_row(claim: dict[str, Any], other: str, switches: list[str], study: St
         _evidence(claim),
         Cell(_estimate(claim), _key(claim["estimate"])),
         Cell(_power(claim), _key(claim["datasets"])),
-        Cell(badge(other, quiet=not differs) if other else "", float(VERDICTS.index(other)) if other else ""),
-        tag("span", *(link(f"disagreements.html#{name}", name) for name in switches), class_="lines")
-        if switches
-        else "",
+        Cell(_other_readings(other, differs, switches, study), float(VERDICTS.index(other)) if other else ""),
     ]
     depends = "yes" if differs or switches else "no"
     facts = {"verdict": verdict.replace(" ", "-"), "kind": claim["kind"], "depends": depends}
     return Row(cells, id=claim["id"], facts=facts)
+
+
+def _other_readings(other: str, differs: bool, switches: list[str], study: StudyWords) -> Html | str:
+    """The verdict under the other protocol, and the switches that change the study's."""
+    parts = []
+    if other:
+        parts += [badge(other, quiet=not differs), tag("small", f"under “{study.other}”")]
+    if switches:
+        links = joined([link(f"disagreements.html#{name}", name) for name in switches], ", ")
+        parts.append(tag("small", "changed by ", links))
+    return tag("span", *parts) if parts else ""
 
 
 def figure_link(name: str, study: StudyWords) -> Html | str:

@@ -33,9 +33,15 @@ def number(value: Any, digits: int = 3) -> str:
     value = float(value)
     if np.isinf(value):
         return "∞" if value > 0 else f"{MINUS}∞"
-    decimals = max(0, digits - 1 - int(np.floor(np.log10(abs(value))))) if value else 0
+    rounded = float(f"{value:.{digits - 1}e}")  # 9.999 has the digits of 10
+    decimals = max(0, digits - 1 - int(np.floor(np.log10(abs(rounded))))) if value else 0
     written = f"{value:.{decimals}f}" if 1e-4 <= abs(value) < 1e6 or value == 0 else f"{value:.{digits - 1}e}"
     return written.replace("-", MINUS)
+
+
+def two_decimals(value: Any) -> str:
+    """A number near one, such as a z-value."""
+    return "" if is_missing(value) else f"{value:.2f}".replace("-", MINUS)
 
 
 def percent(value: Any, digits: int = 2) -> str:

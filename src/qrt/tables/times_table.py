@@ -9,8 +9,12 @@ import pandas as pd
 
 from qrt.statistics.times import METHODS, time_ratios
 
-# Column of the statistics -> heading before the method's name, decimals.
-_SHOWN = {"train_seconds": ("Time", 2), "epochs": ("Epochs", 1), "seconds_per_epoch": ("Per epoch", 3)}
+# Column of the statistics -> heading before the method's name, formats of our value and of the published one.
+_SHOWN = {
+    "train_seconds": ("Time", ".2f", ".2f"),
+    "epochs": ("Epochs", ".1f", ".1f"),
+    "seconds_per_epoch": ("Per epoch", ".2g", ".2f"),
+}
 RATIO = "QRTC / BASE"
 MEDIAN = "Median"
 
@@ -24,14 +28,14 @@ def times_table(statistics: pd.DataFrame) -> pd.DataFrame:
     datasets = list(statistics["dataset"].unique())
     by_method = statistics.set_index(["dataset", "method"])
     shown: dict[str, Sequence[str]] = {"Dataset": [*datasets, MEDIAN] if datasets else []}
-    for name, (heading, digits) in _SHOWN.items():
+    for name, (heading, *formats) in _SHOWN.items():
         for method in METHODS:
             places = [(dataset, method) for dataset in datasets]
             ours, theirs = (by_method.loc[places, column].to_numpy(float) for column in (name, f"published_{name}"))
-            shown[f"{heading} {method}"] = _with_median(ours, theirs, digits)
+            shown[f"{heading} {method}"] = _with_median(ours, theirs, *formats)
     ratios = time_ratios(statistics)
     ours, theirs = ratios["ratio"].to_numpy(float), ratios["published_ratio"].to_numpy(float)
-    shown[RATIO] = _with_median(ours, theirs, 2)
+    shown[RATIO] = _with_median(ours, theirs, ".2f", ".2f")
     return pd.DataFrame(shown)
 
 
@@ -47,7 +51,7 @@ def caption(reading: str) -> str:
     )
 
 
-def _with_median(ours: np.ndarray, theirs: np.ndarray, digits: int) -> list[str]:
+def _with_median(ours: np.ndarray, theirs: np.ndarray, our_format: str, their_format: str) -> list[str]:
     """The cells of one column, and of the line of medians below; no cells for no datasets."""
     if not len(ours):
         return []
@@ -56,9 +60,8 @@ def _with_median(ours: np.ndarray, theirs: np.ndarray, digits: int) -> list[str]
     median_ours = np.median(ours[counted]) if counted.any() else np.nan
     median_theirs = np.median(theirs[both]) if both.any() else np.nan
     pairs = zip([*ours, median_ours], [*theirs, median_theirs], strict=True)
-    return [_pair(mine, published, digits) for mine, published in pairs]
-
-
-def _pair(ours: float, theirs: float, digits: int) -> str:
-    mine = "–" if np.isnan(ours) else f"{ours:.{digits}f}"
-    return mine if np.isnan(theirs) else f"{mine} ({theirs:.2f})"
+    return [
+        ("–" if np.isnan(mine) else format(mine, our_format))
+        + ("" if np.isnan(published) else f" ({published:{their_format}})")
+        for mine, published in pairs
+    ]
