@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any
 
 CHROMIUM = shutil.which("chromium")
-PATIENCE = 120.0  # seconds until a browser that says nothing is taken for dead
+PATIENCE = 60.0  # seconds until a browser that says nothing is taken for dead
 _FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -128,6 +128,13 @@ class Browser:
         if "exceptionDetails" in answer:
             raise AssertionError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
+
+    def wait_until(self, condition: str) -> None:
+        """Wait until a JavaScript expression is true; an assertion fails if it never is."""
+        deadline = time.monotonic() + PATIENCE
+        while not self.evaluate(condition):
+            assert time.monotonic() < deadline, f"never true: {condition}"
+            time.sleep(0.05)
 
     def click(self, selector: str) -> None:
         """Click on the middle of an element, as a mouse does."""

@@ -1,4 +1,4 @@
-"""Hand-made verdicts and key numbers of all readings, for the tests of the pages."""
+"""Hand-made verdicts, key numbers and agreements, for the tests of the pages."""
 
 from __future__ import annotations
 
@@ -7,22 +7,34 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 
+from qrt import published
 from qrt.claims.claim import paper_claims
 from qrt.claims.judge import COLUMNS
-from qrt.protocol import Protocol
+from qrt.pages.readings import StudyWords
+from qrt.protocol import PROTOCOLS, Protocol
+from qrt.statistics.agreement import Agreement, agreement_statistics, figure1_agreement, time_agreement
 
+HOSTILE = "<img src=x onerror=alert(1)>"
 ON_TRAINING = ("kernel_width", "bandwidth_grid", "lambda_grid", "resnet")
 SWITCHES = tuple(field.name for field in fields(Protocol))
 _WORDS = np.array(["confirmed", "contradicted", "inconclusive", "not run"])
 
 
-def mock_verdicts(claims: int | None = None, seed: int = 0) -> pd.DataFrame:
+def mock_study(*, hostile: bool = False) -> StudyWords:
+    """A study of six datasets under the released protocol."""
+    words = f"released ({HOSTILE} turned)" if hostile else "released"
+    return StudyWords(words, "paper", PROTOCOLS["released"], datasets=6, asked=7, splits=5)
+
+
+def mock_verdicts(claims: int | None = None, seed: int = 0, *, hostile: bool = False) -> pd.DataFrame:
     """A verdict on each claim of the paper (or the first few) under all readings.
 
     The study's are drawn; other readings change some of them. Switches that act on training were not run.
     """
     generator = np.random.default_rng(seed)
     own = _own(generator, claims)
+    if hostile:
+        own["explanation"] += f" [{HOSTILE} | not in the paper]"
     tables = [own.assign(reading="study")]
     for reading, share in (("other", 0.15), *((name, 0.03) for name in SWITCHES)):
         word = own["verdict"].where(generator.random(len(own)) > share, generator.choice(_WORDS[:3], len(own)))
@@ -97,3 +109,17 @@ def mock_key_numbers(seed: int = 0) -> pd.DataFrame:
             turned.loc[concerned, list(changed)] = list(changed.values())
         tables.append(turned)
     return pd.concat(tables, ignore_index=True)
+
+
+def mock_agreements(*, hostile: bool = False) -> tuple[Agreement, Agreement, Agreement]:
+    """Figure 2, Table 2 and Figure 1: the published values, shaken."""
+    generator = np.random.default_rng(0)
+    paper, table2, marks = published.figure2(), published.table2(), published.figure1_marks()
+    if hostile:
+        paper, table2, marks = (table.replace({"dataset": {"Yacht": HOSTILE}}) for table in (paper, table2, marks))
+    ours = paper.rename(columns={"standard_error": "difference_standard_error"}).assign(metric="NLL")
+    ours["difference"] *= generator.uniform(0.7, 1.3, len(ours))
+    ratio = table2["time_per_epoch_QRTC"] / table2["time_per_epoch_BASE"]
+    ratios = table2[["dataset"]].assign(ratio=ratio * generator.uniform(0.8, 1.2, len(table2)), published_ratio=ratio)
+    selected = marks.assign(part="validation", standard_error=0.1, value=marks["value"] * 1.1)
+    return agreement_statistics(ours, paper), time_agreement(ratios), figure1_agreement(selected, marks)

@@ -168,12 +168,7 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[s
 
 def concatenate(sources: Iterable[Path], target: Path, columns: Mapping[str, Column]) -> int:
     """One Parquet file with the rows of all sources in their order; returns how many there are."""
-    schema = pa.schema([(name, kind) for name, (kind, _) in columns.items()])
-    paths = list(sources)
-    tables = _read_all(paths)
-    if other := [str(path) for path, table in zip(paths, tables, strict=True) if table.schema.names != schema.names]:
-        raise UserError(f"{', '.join(other)}: the columns are not those of this version; delete and run again")
-    whole = pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
+    whole = _joined(list(sources), columns)
     _write(target, whole)
     return len(whole)
 
@@ -188,8 +183,17 @@ def read_frames(paths: Sequence[Path], kind: str) -> pd.DataFrame:
 
     All damaged files are set aside and named at once.
     """
-    schema = pa.schema([(name, kind) for name, (kind, _) in TABLES[kind][1].items()])
-    return pa.concat_tables([schema.empty_table(), *_read_all(paths)]).to_pandas()
+    return _joined(paths, TABLES[kind][1]).to_pandas()
+
+
+def _joined(paths: Sequence[Path], columns: Mapping[str, Column]) -> pa.Table:
+    """The rows of all files in their order, if they are whole and have these columns."""
+    schema = pa.schema([(name, kind) for name, (kind, _) in columns.items()])
+    tables = _read_all(paths)
+    other = [str(path) for path, table in zip(paths, tables, strict=True) if table.schema.names != schema.names]
+    if other:
+        raise UserError(f"{', '.join(other)}: the columns are not those of this version; delete and run again")
+    return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
 
 
 def _write(path: Path, table: pa.Table) -> None:

@@ -11,11 +11,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
+from processes import all_processes, command_line, environment, own_processes
+
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
-MARK = "QRT_SLURM_TEST"  # in the environment of everything that is started here, so that cleaning up finds it
 # No database, no cgroups. `config_overrides`: the node offers what its jobs ask for, whatever the machine has.
 # Jobs of a dead daemon fail instead of being queued anew, so that it is Snakemake who has to see to them.
 CONFIGURATION = """\
@@ -66,7 +67,7 @@ def reason_to_skip() -> str | None:
 
 def running_slurm() -> list[str]:
     """The daemons of Slurm that run on this machine."""
-    names = {process: (process / "comm").read_text().strip() for process in _processes()}
+    names = {process: (process / "comm").read_text().strip() for process in all_processes()}
     return [
         f"{name} (pid {process.name})" for process, name in names.items() if name.startswith(("slurmctld", "slurmd"))
     ]
@@ -104,7 +105,6 @@ class OneNodeSlurm:
             "PATH": os.pathsep.join([*programs, os.environ["PATH"]]),
             "LD_LIBRARY_PATH": os.pathsep.join(libraries),
             "SLURM_CONF": str(self.folder / "slurm.conf"),
-            MARK: str(self.folder),
         }
 
     @property
@@ -129,13 +129,13 @@ class OneNodeSlurm:
     def job_processes(self, job: str, words: str) -> list[int]:
         """Processes of a job whose command line has these words."""
         mark = f"SLURM_JOB_ID={job}".encode()
-        processes = (process for process in self._own_processes() if mark in _read(process / "environ").split(b"\0"))
-        return [int(process.name) for process in processes if words in _command_line(process)]
+        processes = (process for process in own_processes(self.folder) if mark in environment(process))
+        return [int(process.name) for process in processes if words in command_line(process)]
 
     def kill_daemons(self, job: str) -> int:
         """Kill the daemons of a job's steps and that of the node, without a warning; the number of the former."""
         title = re.compile(rf"slurmstepd\S*: \[{job}\.")
-        steps = [process for process in self._own_processes() if title.match(_command_line(process))]
+        steps = [process for process in own_processes(self.folder) if title.match(command_line(process))]
         for pid in [self.daemons["slurmd"].pid, *(int(process.name) for process in steps)]:
             os.kill(pid, signal.SIGKILL)
         self.daemons["slurmd"].wait()
@@ -164,7 +164,7 @@ class OneNodeSlurm:
             wait_for((munge / "socket").exists, 30, self._logs)
 
     def stop(self) -> None:
-        """End the jobs, then the daemons, then what is left: each by its pid."""
+        """End the jobs, then the daemons, by pid; what a killed daemon left running ends with `nothing_left`."""
         if "slurmctld" in self.daemons and self.daemons["slurmctld"].poll() is None:
             self.call("scancel", "--full", *self.running_jobs())
         for name in reversed(self.daemons):
@@ -175,25 +175,6 @@ class OneNodeSlurm:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
-        for _ in range(20):
-            left = list(self._own_processes())
-            if not left:
-                return
-            for process in left:
-                try:
-                    os.kill(int(process.name), signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
-            time.sleep(0.25)
-        raise RuntimeError(f"these processes do not end: {', '.join(process.name for process in left)}")
-
-    def _own_processes(self) -> Iterator[Path]:
-        return (process for process in _processes() if self._is_own(process) and process.name != str(os.getpid()))
-
-    def _is_own(self, process: Path) -> bool:
-        """Whether a process runs a program of `folder` or inherited its mark."""
-        mark = f"{MARK}={self.folder}".encode()
-        return _program(process).is_relative_to(self.folder) or mark in _read(process / "environ").split(b"\0")
 
     def _unpack(self) -> None:
         """Fetch the packages with what they need and lack here; nothing is installed."""
@@ -244,28 +225,6 @@ def wait_for(condition: Callable[[], bool], seconds: float, explanation: Callabl
         if time.monotonic() > end:
             raise TimeoutError(f"nothing happened for {seconds:.0f} s\n{explanation()}")
         time.sleep(0.2)
-
-
-def _processes() -> Iterator[Path]:
-    return (entry for entry in Path("/proc").iterdir() if entry.name.isdigit())
-
-
-def _program(process: Path) -> Path:
-    try:
-        return Path(os.readlink(process / "exe"))
-    except OSError:  # ended meanwhile, or a zombie
-        return Path()
-
-
-def _read(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError:  # ended meanwhile
-        return b""
-
-
-def _command_line(process: Path) -> str:
-    return _read(process / "cmdline").replace(b"\0", b" ").decode(errors="replace")
 
 
 def _free_ports(number: int) -> list[int]:

@@ -20,10 +20,12 @@ from typing import Any, NoReturn
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from cluster import OneNodeSlurm, reason_to_skip, running_slurm, wait_for
+from processes import nothing_left
 
 from test_study import RESULTS, Project, comparable
 
 LIMIT = 1800  # seconds for everything, on a busy machine; two idle cores need a few minutes
+OUTAGE = 15  # seconds; the controller believes that a job is lost when it is older than 11 (BatchStartTimeout + 10)
 # Long enough that a training can be met in the middle; several Slurm jobs, so that two can be disturbed.
 STUDY: dict[str, Any] = {"training": {"max_epochs": 400, "patience": 400}}
 TABLES = ("runs", "methods", "curves", "predictions")
@@ -45,11 +47,11 @@ def main() -> int:
     if daemons := running_slurm():
         print(f"error: a Slurm runs on this machine already: {', '.join(daemons)}. Stop it first.", file=sys.stderr)
         return 1
-    with stoppable(), tempfile.TemporaryDirectory(prefix="qrt-slurm-") as folder:
-        Path(folder).chmod(0o755)  # munged wants its socket where everybody may go
-        local, remote, slurm = (Path(folder) / name for name in ("local", "remote", "slurm"))
-        for path in (local, remote, slurm):
-            path.mkdir()
+    with stoppable(), tempfile.TemporaryDirectory(prefix="qrt-slurm-") as name, nothing_left(Path(name)):
+        Path(name).chmod(0o755)  # munged wants its socket where everybody may go
+        local, remote, slurm = (Path(name) / part for part in ("local", "remote", "slurm"))
+        for folder in (local, remote, slurm):
+            folder.mkdir()
         say("the study on this machine")
         expected = Project.new(local)
         run = expected.run(*TARGETS, **STUDY)
@@ -75,11 +77,12 @@ def run_disturbed(project: Project, cluster: OneNodeSlurm) -> None:
         )
     try:
         cancelled = training_job(cluster, snakemake, log, besides=())
-        assert cluster.call("scancel", "--verbose", cancelled) is not None
+        cluster.call("scancel", cancelled)
         say(f"job {cancelled} was training and is cancelled")
         killed = training_job(cluster, snakemake, log, besides=(cancelled,))
         steps = cluster.kill_daemons(killed)
         assert steps > 0, f"job {killed} had no daemon"
+        time.sleep(OUTAGE)
         cluster.start("slurmd")
         say(f"job {killed} was training; its {steps} daemons and that of the node are killed, the latter starts again")
         wait_for(lambda: snakemake.poll() is not None, LIMIT, log.read_text)

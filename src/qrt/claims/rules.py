@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from qrt.claims import measure_rules, rank_rules, table_rules
@@ -72,6 +73,7 @@ def _joined(verdicts: Sequence[Verdict], strongest_first: Sequence[Word]) -> Ver
     return replace(deciding, explanation=sentences)
 
 
+@cache
 def parameters_of(function: Callable[..., Any]) -> dict[str, bool]:
     """The named parameters of a rule or measure, and whether each is required."""
     return {

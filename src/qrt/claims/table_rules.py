@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from qrt.claims.range import Range
 from qrt.claims.verdict import NotRun, Verdict, by_interval, counted
 from qrt.data.sheet import paper_datasets
 
-MAP_QUANTITIES = ("mass", "error_of_mass", "mean_distance", "largest_distance", "mass_outside")
+TRUE = "TRUE"  # the map that is the distribution of the simulated PITs
 
 
 def dataset_count(table: pd.DataFrame, *, where: Sequence[Mapping[str, Any]], count: str) -> Verdict:
@@ -56,12 +58,14 @@ def map_value(
     value: str,
     right: str = "",
     regions: Sequence[Sequence[float]] = (),
+    pits: int = 512,
 ) -> Verdict:
     """A quantity of the left map, minus that of the right one where there is one, is in the range `value`.
 
     mass: what the map gives to the `regions`, that is their length times the mean density there; error_of_mass: its
     absolute difference to the mass of the true distribution (TRUE); mean_distance and largest_distance: of the map's
-    CDF to the empirical one; mass_outside: of [0, 1]. The maps are of one simulated sample, so the point decides.
+    CDF to the empirical one; mass_outside: of [0, 1]. Maps of the same sample are compared by the point. Against the
+    true distribution, the 95 % interval of the share of a sample of `pits` that falls into the regions decides.
     """
     claimed = Range.parse(value)
     estimate = _map_quantity(maps, quantity, left, regions)
@@ -69,13 +73,22 @@ def map_value(
     if right:
         estimate -= _map_quantity(maps, quantity, right, regions)
         what += f" minus that of {right}"
+    width = 0.0
+    if right == TRUE:
+        share = _map_quantity(maps, "mass", TRUE, regions)
+        width = float(stats.norm.ppf(0.975)) * math.sqrt(share * (1 - share) / pits)
+    interval = (estimate - width, estimate + width)
     if regions:
         what += " in " + " and ".join(f"[{low:g}, {high:g}]" for low, high in regions)
+    noise = f" (sampling makes {width:.2g} of no account)" if width else ""
     return Verdict(
-        "confirmed" if estimate in claimed else "contradicted",
-        f"{what} is {estimate:.3g}, claimed {claimed.words} (one simulated sample)",
+        by_interval(interval, claimed),
+        f"{what} is {estimate:.3g}{noise}, claimed {claimed.words}; one simulated sample of {pits} PITs",
         estimate=estimate,
         quantity=what,
+        interval=interval if width else None,
+        smallest_detectable=width or None,
+        detectable="difference to the true distribution beyond the chance of one sample" if width else "",
     )
 
 
@@ -84,7 +97,7 @@ def _map_quantity(maps: pd.DataFrame, quantity: str, name: str, regions: Sequenc
     if quantity == "mass":
         return sum(float(np.interp(high, z, cdf) - np.interp(low, z, cdf)) for low, high in regions)
     if quantity == "error_of_mass":
-        return abs(_map_quantity(maps, "mass", name, regions) - _map_quantity(maps, "mass", "TRUE", regions))
+        return abs(_map_quantity(maps, "mass", name, regions) - _map_quantity(maps, "mass", TRUE, regions))
     if quantity == "mass_outside":
         return float(cdf[0] + 1 - cdf[-1])
     distances = np.abs(cdf - np.interp(z, *_map(maps, "EMP")))

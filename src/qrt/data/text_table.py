@@ -22,7 +22,7 @@ def read_csv_table(path: Path) -> pd.DataFrame:
     """
     try:
         _check_header(path)
-        return pd.read_csv(
+        frame = pd.read_csv(
             path,
             encoding="utf-8-sig",
             keep_default_na=False,
@@ -42,6 +42,14 @@ def read_csv_table(path: Path) -> pd.DataFrame:
         if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
             raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
         raise UserError(f"{path}: not a readable CSV file ({error})") from error
+    # Whole numbers beyond 64 bits come as Python's, which no file format has.
+    beyond = [name for name in frame.columns if any(type(value) is int for value in _objects(frame[name]))]
+    return frame.assign(**{name: [float(str(value)) for value in frame[name]] for name in beyond})
+
+
+def _objects(column: pd.Series) -> pd.Series:
+    """The column if it holds Python's objects, else nothing."""
+    return column if column.dtype == object else column.iloc[:0]
 
 
 def read_own_table(path: Path) -> pd.DataFrame:

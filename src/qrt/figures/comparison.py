@@ -30,13 +30,13 @@ from qrt.statistics.figure_statistics import FigureStatistics
 
 FOOTER = 0.25  # left free at the bottom of every figure
 EDGE = 0.06  # left and right of everything
-TITLE, HEADING, PANEL_TITLE, AXIS = 0.24, 0.22, 0.16, 0.41  # heights of what is not a panel
+TITLE, NEXT_LINE, HEADING, PANEL_TITLE, AXIS = 0.24, 0.14, 0.22, 0.16, 0.41  # heights of what is not a panel
 GAP = 0.16  # between a panel and the names to its right
 NAMES_SIZE = 6.5  # points, of the names of methods
 SMALL = 5.5  # points, of explanations
 NARROWEST = 0.8  # where panels would be narrower, there are fewer columns
 BOX_ROW, RANK_ROW = 0.19, 0.135  # heights of a method's row
-BARS = 1.45  # height of a panel of bars
+BARS, LONE_BARS = 1.45, 1.9  # heights of a panel of bars
 BARS_WIDTH = style.TWO_COLUMNS - EDGE - 0.74  # beside it are ticks and label
 
 
@@ -45,11 +45,11 @@ class _Page:
 
     def __init__(self, title: str, height: float) -> None:
         lines = textwrap.wrap(title, 90)
-        self.height = TITLE * len(lines) + height + FOOTER
+        self.height = TITLE + NEXT_LINE * (len(lines) - 1) + height + FOOTER
         self.figure = plt.figure(figsize=(style.TWO_COLUMNS, self.height))
         self.filled = 0.0
-        for line in lines:
-            self.write(TITLE, line, size=8.5, weight="bold")
+        for number, line in enumerate(lines):
+            self.write(NEXT_LINE if number else TITLE, line, size=8.5, weight="bold")
 
     def write(self, height: float, text: str, **font: Any) -> None:
         """A line of text that takes `height`."""
@@ -102,12 +102,13 @@ def draw_comparison(
     grid = _grid(names, len(metrics))
     boxes = BOX_ROW * max(2, len(methods))
     ranks = RANK_ROW * max(panel_rows(*_tables(statistics, metric, "ranks", "groups")) for metric in metrics)
-    bars_height = _bars_height(statistics, metrics[0], bars) if bars else 0.0
-    page = _Page(title, bars_height + grid.height(len(metrics), boxes) + grid.height(len(metrics), ranks))
+    bars_heights = _bars_heights(statistics, metrics[0], bars, BARS)
+    height = grid.height(len(metrics), boxes) + grid.height(len(metrics), ranks)
+    page = _Page(title, height + (HEADING + sum(bars_heights) if bars else 0.0))
     letters = iter("abc")
     if bars:
         page.head(f"{next(letters)}   Test {metrics[0]}, difference to {baseline} on each dataset")
-        _add_bars(page, statistics, metrics[0], bars, published, with_legend=True)
+        _add_bars(page, statistics, metrics[0], bars, bars_heights, published=published)
     page.head(f"{next(letters)}   Cohen's d against {baseline}", words_on_boxes(statistics.tables["letter_values"]))
     for axes, metric in _panels(page, grid, metrics, boxes):
         _draw_boxes(axes, statistics, metric, methods)
@@ -126,18 +127,20 @@ def draw_differences(
     published: pd.DataFrame | None = None,
 ) -> Figure:
     """A panel of differences to the baseline for each metric; `published` are those of the first metric."""
-    page = _Page(title, sum(_bars_height(statistics, metric, methods) for metric in metrics))
+    panel = LONE_BARS if len(metrics) == 1 else BARS
+    heights = [_bars_heights(statistics, metric, methods, panel) for metric in metrics]
+    page = _Page(title, sum(HEADING + sum(pair) for pair in heights))
     for place, metric in enumerate(metrics):
         letter = f"{chr(ord('a') + place)}   " if len(metrics) > 1 else ""
         page.head(f"{letter}Test {metric}")
-        first = place == 0
-        _add_bars(page, statistics, metric, methods, published if first else None, with_legend=first)
+        theirs = published if place == 0 else None
+        _add_bars(page, statistics, metric, methods, heights[place], published=theirs, with_legend=place == 0)
     return page.figure
 
 
 def _grid(names: Sequence[str], panels: int) -> _Grid:
     """As many columns as the widest name allows."""
-    widest = max(style.text_inches(name, NAMES_SIZE) for name in names) + 0.1
+    widest = max(style.text_inches(style.plain(name), NAMES_SIZE) for name in names) + 0.1
     for columns in range(min(4, panels), 0, -1):
         width = (style.TWO_COLUMNS - 2 * EDGE - (columns - 1) * GAP) / columns - widest
         if width >= NARROWEST and (columns < 3 or columns == panels):
@@ -180,12 +183,16 @@ def _draw_ranks(axes: Axes, statistics: FigureStatistics, metric: str, methods: 
         style.say_in(axes, _reason(statistics, metric, "rank tests"))
 
 
-def _bars_height(statistics: FigureStatistics, metric: str, methods: Sequence[str]) -> float:
+def _bars_heights(
+    statistics: FigureStatistics, metric: str, methods: Sequence[str], panel: float
+) -> tuple[float, float]:
+    """Of a panel of bars (`panel`, less if it only says why it is empty), and of the names of datasets below it."""
     (per_dataset,) = _tables(statistics, metric, "per_dataset")
     datasets = sorted_datasets(per_dataset, methods)
     angle, size = name_size(datasets, BARS_WIDTH)
-    widest = max((style.text_inches(style.short_name(dataset), size) for dataset in datasets), default=0.0)
-    return HEADING + BARS + (widest if angle else size / 72) + 0.16
+    names = [style.plain(style.short_name(dataset)) for dataset in datasets] if angle else []
+    below = max((style.text_inches(name, size) for name in names), default=size / 72)
+    return panel if datasets else 0.4, 0.16 + below
 
 
 def _add_bars(
@@ -193,24 +200,27 @@ def _add_bars(
     statistics: FigureStatistics,
     metric: str,
     methods: Sequence[str],
-    published: pd.DataFrame | None,
+    heights: tuple[float, float],
     *,
-    with_legend: bool,
+    published: pd.DataFrame | None = None,
+    with_legend: bool = True,
 ) -> None:
-    """A panel of bars below a heading."""
+    """A panel of bars below a heading, of those methods that have differences."""
     (per_dataset,) = _tables(statistics, metric, "per_dataset")
+    found = set(per_dataset.loc[per_dataset["difference"].notna(), "method"])
+    methods = [method for method in methods if method in found]
     left = style.TWO_COLUMNS - EDGE - BARS_WIDTH
-    axes = page.panel(left, BARS_WIDTH, BARS)
-    if sorted_datasets(per_dataset, methods):
-        draw_difference_bars(axes, per_dataset, metric, methods, published=published)
-        # At the left edge of the page in all panels, however wide the ticks' labels are.
-        axes.yaxis.set_label_coords((EDGE - left) / BARS_WIDTH, 0.5)
-        axes.yaxis.label.set_verticalalignment("top")
-        if with_legend:
-            add_legend(axes, methods, with_published=published is not None)
-    else:
+    axes = page.panel(left, BARS_WIDTH, heights[0])
+    page.filled += sum(heights)
+    if not methods:
         style.say_in(axes, _reason(statistics, metric, "no usable run"))
-    page.filled += _bars_height(statistics, metric, methods) - HEADING
+        return
+    draw_difference_bars(axes, per_dataset, metric, methods, published=published)
+    # At the left edge of the page in all panels, however wide the ticks' labels are.
+    axes.yaxis.set_label_coords((EDGE - left) / BARS_WIDTH, 0.5)
+    axes.yaxis.label.set_verticalalignment("top")
+    if with_legend:
+        add_legend(axes, methods, with_published=published is not None)
 
 
 def _tables(statistics: FigureStatistics, metric: str, *names: str) -> list[pd.DataFrame]:

@@ -59,8 +59,8 @@ def draw_critical_difference(
     `limits`: ends of the axis; `rows`: height of the panel, not below `panel_rows`.
     """
     ranks = ranks.sort_values("mean_rank", kind="stable")
-    margin = 0.04 * (limits[1] - limits[0])
-    worst, best = limits[1] + margin, limits[0] - margin
+    span = limits[1] - limits[0]
+    worst, best = limits[1] + 0.08 * span, limits[0] - 0.04 * span
     first_bar = len(ranks) - 0.35
     bottom = rows - 0.6
     for row, (method, rank) in enumerate(zip(ranks["method"], ranks["mean_rank"], strict=True)):
@@ -75,7 +75,7 @@ def draw_critical_difference(
         faces = [style.colour(method, methods) for method in members]
         axes.scatter(at, np.full(len(at), height), s=8, c=faces, edgecolors=style.INK, linewidths=0.5, zorder=4)
     axes.set_xlim(worst, best)
-    axes.xaxis.set_major_locator(MultipleLocator(_tick_step(limits[1] - limits[0])))
+    axes.xaxis.set_major_locator(MultipleLocator(_tick_step(span)))
     axes.set_ylim(bottom, -0.6)
     style.name_rows(axes, ranks["method"].tolist(), methods)
     axes.set_xlabel("mean rank   better →", loc="right")

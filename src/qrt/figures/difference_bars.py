@@ -34,7 +34,8 @@ def symlog_threshold(metric: str, differences: pd.Series) -> float:
 def sorted_datasets(per_dataset: pd.DataFrame, methods: Sequence[str]) -> list[str]:
     """Datasets with a difference of one of `methods`, sorted by that of the first; those without it come last."""
     found = per_dataset[per_dataset["method"].isin(methods) & np.isfinite(per_dataset["difference"])]
-    wide = found.pivot(index="dataset", columns="method", values="difference").reindex(columns=list(methods))
+    wide = found.pivot(index="dataset", columns="method", values="difference")
+    wide = wide.reindex(index=found["dataset"].unique(), columns=list(methods))
     return wide.sort_values(list(methods), kind="stable").index.tolist()
 
 
@@ -78,7 +79,7 @@ def draw_difference_bars(
     everything = pd.concat([ours, theirs])
     ends = pd.concat([everything["difference"] - everything["error"], everything["difference"] + everything["error"]])
     threshold = symlog_threshold(metric, ours["difference"])
-    style.symlog_axis(axes, "y", ends.min(), ends.max(), threshold, most_ticks=9)
+    style.symlog_axis(axes, "y", ends.min(), ends.max(), threshold)
     axes.axhline(0, color=style.INK, linewidth=0.6)
     axes.grid(axis="y")
     baseline = per_dataset["baseline"].iloc[0]
@@ -101,13 +102,15 @@ def _draw_errors(axes: Axes, rows: pd.DataFrame, shift: float, colour: str, widt
 def name_size(datasets: Sequence[str], inches: float) -> tuple[int, float]:
     """Angle and size (points) of the names below a panel `inches` wide: turned and smaller where they would touch."""
     slot = inches / max(FEWEST_SLOTS, len(datasets))
-    if all(style.text_inches(style.short_name(dataset), LARGEST_NAME) < 0.9 * slot for dataset in datasets):
+    if all(
+        style.text_inches(style.plain(style.short_name(dataset)), LARGEST_NAME) < 0.9 * slot for dataset in datasets
+    ):
         return 0, LARGEST_NAME
     return 90, min(LARGEST_NAME, 0.82 * 72 * slot)
 
 
 def _name_datasets(axes: Axes, datasets: Sequence[str]) -> None:
-    angle, size = name_size(datasets, axes.get_position().width * axes.figure.get_figwidth())  # type: ignore[union-attr]
+    angle, size = name_size(datasets, style.panel_inches(axes)[0])
     names = [style.plain(style.short_name(dataset)) for dataset in datasets]
     axes.set_xticks(range(len(datasets)), names, rotation=angle, size=size)
     middle, half = (len(datasets) - 1) / 2, max(FEWEST_SLOTS, len(datasets)) / 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -50,26 +51,20 @@ def draw_letter_values(
         method: rows["cohens_d"][np.isfinite(rows["cohens_d"])].to_numpy(dtype=float)
         for method, rows in per_dataset.groupby("method")
     }
-    most = max((len(values.get(method, ())) for method in order), default=0)
     axes.axvline(0, color=style.GREY, linewidth=0.6, zorder=0)
     for row, method in enumerate(order):
-        found = values.get(method, np.empty(0))
-        if len(found):
-            _draw_box(axes, row, found, style.colour(method, methods))
-        if len(found) < most:
-            words = f"n = {len(found)}" if len(found) else "no values"
-            axes.annotate(
-                words, (1, row), xycoords=axes.get_yaxis_transform(), xytext=(0, -4), textcoords="offset points",
-                ha="right", va="center", fontsize=5, color=style.GREY,
-            )  # fmt: skip
+        if len(values.get(method, ())):
+            _draw_box(axes, row, values[method], style.colour(method, methods))
+        else:
+            axes.text(0, row, "no values", ha="center", va="center", fontsize=5.5, color=style.GREY)
     drawn = np.concatenate([values[method] for method in order if method in values])
     # The scale is set after drawing: on a symlog axis seaborn would interpolate quantiles between logarithms.
-    ticks = 5 if axes.get_position().width * style.TWO_COLUMNS < 1.5 else 7
-    style.symlog_axis(axes, "x", drawn.min(), drawn.max(), THRESHOLD, most_ticks=ticks)
+    style.symlog_axis(axes, "x", drawn.min(), drawn.max(), THRESHOLD)
     axes.grid(axis="x")
     axes.set_ylim(len(order) - 0.4, -0.6)
     style.name_rows(axes, order, methods)
-    axes.set_xlabel("← better   Cohen's d", loc="left")
+    label = "← better   Cohen's d"
+    axes.set_xlabel(label, loc="left" if style.text_inches(label, 7) < style.panel_inches(axes)[0] else "right")
     axes.set_ylabel("")
 
 
@@ -97,4 +92,5 @@ def _draw_box(axes: Axes, row: int, values: np.ndarray, colour: str) -> None:
         flier_kws={"s": 5, "linewidths": 0.5, "edgecolor": colour},
     )
     if few:
-        axes.scatter(values, np.full(len(values), row), s=7, linewidths=0.6, edgecolors=style.INK, facecolors="white")
+        marks: dict[str, Any] = {"s": 8, "linewidths": 0.5, "edgecolors": "white", "facecolors": colour, "zorder": 4}
+        axes.scatter(values, np.full(len(values), row), **marks)

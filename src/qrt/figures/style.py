@@ -29,6 +29,7 @@ ONE_COLUMN, TWO_COLUMNS = 3.25, 6.75
 GREY, INK = "#8c8c8c", "#222222"
 FIT = "#c1272d"  # fitted lines
 LONGEST_NAME = 14
+FONT, TICK_SIZE = "DejaVu Sans", 6.5
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart; every method also has its marker.
 _BLUE, _ORANGE, _GREEN, _SKY = "#0072b2", "#d55e00", "#009e73", "#56b4e9"
@@ -135,12 +136,12 @@ def plain(text: str) -> str:
 def paper_style() -> Iterator[None]:
     """Fonts, lines and colours of the paper's figures, for everything drawn and saved inside."""
     settings: Any = {
-        "font.family": "DejaVu Sans",
+        "font.family": FONT,
         "font.size": 7,
         "axes.titlesize": 8,
         "axes.labelsize": 7,
-        "xtick.labelsize": 6.5,
-        "ytick.labelsize": 6.5,
+        "xtick.labelsize": TICK_SIZE,
+        "ytick.labelsize": TICK_SIZE,
         "legend.fontsize": 6.5,
         "axes.linewidth": 0.6,
         "axes.edgecolor": INK,
@@ -175,63 +176,73 @@ def add_footer(figure: Figure, text: str) -> None:
 
 def message_figure(message: str, title: str = "") -> Figure:
     """A figure that says why there is nothing to draw."""
-    figure, axes = plt.subplots(figsize=(TWO_COLUMNS, 1.6))
-    axes.axis("off")
-    axes.set_title(plain(title))
-    axes.text(0.5, 0.5, plain("\n".join(textwrap.wrap(message, 90))), ha="center", va="center", color=GREY)
+    figure = plt.figure(figsize=(TWO_COLUMNS, 1.6))
+    figure.text(0.01, 0.9, plain(title), size=8.5, weight="bold")
+    figure.text(0.5, 0.5, plain("\n".join(textwrap.wrap(message, 90))), ha="center", va="center", color=GREY)
     return figure
 
 
 def say_in(axes: Axes, message: str) -> None:
     """The reason why this panel is empty, in the panel."""
     axes.set_axis_off()
-    inches = axes.get_position().width * axes.figure.get_figwidth()  # type: ignore[union-attr]
-    text = plain("\n".join(textwrap.wrap(message, max(16, int(inches * 19)))))
+    text = plain("\n".join(textwrap.wrap(message, max(16, int(panel_inches(axes)[0] * 19)))))
     axes.text(0.5, 0.5, text, ha="center", va="center", color=GREY, transform=axes.transAxes)
+
+
+def panel_inches(axes: Axes) -> tuple[float, float]:
+    """Width and height of a panel as it is placed now."""
+    box, dpi = axes.get_window_extent(), axes.figure.dpi
+    return box.width / dpi, box.height / dpi
 
 
 def text_inches(text: str, size: float) -> float:
     """How wide `text` will be in the font of the figures at `size` points."""
     if not text.strip():
         return 0.0
-    path = TextPath((0, 0), plain(text), size=size, prop=FontProperties(family="DejaVu Sans"))
-    return float(path.get_extents().x1) / 72
+    return float(TextPath((0, 0), text, size=size, prop=FontProperties(family=FONT)).get_extents().x1) / 72
 
 
-def symlog_axis(
-    axes: Axes, which: Literal["x", "y"], low: float, high: float, threshold: float, *, most_ticks: int = 7
-) -> None:
+def symlog_axis(axes: Axes, which: Literal["x", "y"], low: float, high: float, threshold: float) -> None:
     """Make one axis linear within +-`threshold` and logarithmic beyond, from `low` to `high` and a little more.
 
     The linear part is always in view and takes about a third of the axis at least, however far the outliers are. Labels
-    stand at 0 and at powers of ten times `threshold`, at most about `most_ticks` of them.
+    stand at 0 and at powers of ten times `threshold`, as many as there is room for.
     """
     low, high = min(low, -threshold), max(high, threshold)
-    below, above = math.log10(-low / threshold), math.log10(high / threshold)
-    linear_decades = max(1.0, (below + above) / 4)
+    decades = math.log10(low / -threshold) + math.log10(high / threshold)
+    linear_decades = max(1.0, decades / 4)
     scale = SymmetricalLogTransform(10, threshold, linear_decades)
     start, stop = scale.transform(np.array([low, high]))
     margin = 0.04 * (stop - start)
-    limits = scale.inverted().transform(np.array([start - margin, stop + margin]))
-
-    powers = [threshold * 10.0**decade for decade in range(math.ceil(max(below, above)) + 1)]
-    inside = [sign * power for power in powers for sign in (-1, 1) if limits[0] <= sign * power <= limits[1]]
-    step = math.ceil(len(inside) / (most_ticks - 1))
-    labelled = {0.0, *(value for value in inside if abs(value) in powers[::step])}
-    small = [sign * part * power for power in powers for part in range(2, 10) for sign in (-1, 1)] if step == 1 else []
-    halves = [sign * power / 2 for power in (*powers, 10 * powers[-1]) for sign in (-1, 1)]
-    halves = [half for half in halves if limits[0] <= half <= limits[1]]
-    if len(labelled) + len(halves) <= most_ticks:
-        labelled.update(halves)
-
+    limits = scale.inverted().transform(np.array([start - margin, stop + margin])).tolist()
     axes.set(**{f"{which}scale": SymmetricalLogScale(None, linthresh=threshold, linscale=linear_decades)})
     axes.set(**{f"{which}lim": limits})
+
+    inches, gap = (panel_inches(axes)[0], 0.04) if which == "x" else (panel_inches(axes)[1], 0.02)
+
+    def fits(values: Sequence[float]) -> bool:
+        at = inches * (scale.transform(np.array(values)) - start + margin) / (stop - start + 2 * margin)
+        widths = [text_inches(power_label(value), TICK_SIZE) if which == "x" else 0.085 for value in values]
+        return all(b - a > (v + w) / 2 + gap for a, b, v, w in zip(at, at[1:], widths, widths[1:], strict=False))
+
+    powers = [threshold * 10.0**k for k in range(20) if threshold * 10.0**k <= max(-limits[0], limits[1])]
+    halves = [*powers, *(power / 2 for power in (*powers, 10 * powers[-1]))]
+    # All of them, or every second, third, ... power, the largest among them.
+    choices = [halves, powers, *(powers[::-step] for step in range(2, len(powers) + 1))]
+    labels = (sorted({0.0, *_within(limits, choice)}) for choice in choices)
+    ticks = next((values for values in labels if fits(values)), [0.0])
+    between = [part * power for power in powers for part in range(1, 10) if part == 1 or decades < 6]
     axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_major_locator(FixedLocator(sorted(labelled)))
-    axis.set_minor_locator(FixedLocator(small))
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(FixedLocator(_within(limits, between)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: power_label(value)))
     axis.set_minor_formatter(NullFormatter())
     axis.set_tick_params(which="minor", width=0.4, length=1.5)
+
+
+def _within(limits: Sequence[float], sizes: Sequence[float]) -> list[float]:
+    """The sizes with both signs, as far as they are between the limits."""
+    return [sign * size for size in sizes for sign in (-1, 1) if limits[0] <= sign * size <= limits[1]]
 
 
 def power_label(value: float) -> str:

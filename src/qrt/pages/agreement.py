@@ -109,7 +109,8 @@ def time_sentence(times: Agreement) -> str:
     )
     return (
         f"Median ratio {number(row['median_ours'])}, published {number(row['median_published'])}, on the "
-        f"{count(row['datasets'])} common datasets; typically a factor of {number(row['median_factor'])} apart{correlation}."
+        f"{count(row['datasets'])} common datasets; typically a factor of {number(row['median_factor'])} "
+        f"apart{correlation}."
     )
 
 

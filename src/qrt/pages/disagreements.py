@@ -89,7 +89,7 @@ def sd_answer(key_numbers: pd.DataFrame, study: StudyWords) -> str:
 
 def _sharper_words(row: dict[str, Any]) -> str:
     holm, outcome = p_value(row["p_holm"]), "not significant"
-    if row["significant"]:
+    if not is_missing(row["significant"]) and row["significant"]:
         outcome = "significantly " + ("sharper" if row["mean_rank"] < row["baseline_mean_rank"] else "less sharp")
     return (
         f"{row['method']} is sharper on {count(row['lower_on'])} of {count(row['datasets'])} datasets "

@@ -104,6 +104,8 @@ def _cell(cell: Cell | Content, column: Column) -> Html:
     if isinstance(key, float) and math.isnan(key):
         key = ""
     look = " ".join(filter(None, [column.look, "" if str(content) else "none"]))
+    if isinstance(content, Html) and content:
+        content = tag("div", content)  # one box beside the label of a card
     return tag("td", content, data_label=column.heading, data_key=key, class_=look or None)
 
 

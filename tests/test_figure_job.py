@@ -1,0 +1,206 @@
+"""A figure from result tables to its files: what it stands on, numbers that can be looked up, the same bytes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import per_epoch_tables
+from conftest import PROJECT, SHARED
+from mock_results import mock_discreteness, mock_main_study, paper_names
+from qrt.config import StudyConfig, load_config, read_schema
+from qrt.figure_job import Results, figure_statistics, footer, write_figure
+from qrt.figures_plan import ARTIFACTS, FIGURES
+from qrt.result_tables import TABLES
+from qrt.statistics.columns import COLUMNS
+
+LONG = "a_dataset_whose_name_goes_on_and_on_without_end"
+COMPARISONS = (
+    "fig02_nll_difference",
+    "fig03_main",
+    "fig10_bandwidth",
+    "fig13_differences_all",
+    "fig19_discreteness_qrtc",
+)
+
+
+def study_of(datasets: Sequence[str], **config: object) -> StudyConfig:
+    schema = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
+    study = load_config({"datasets": ["paper"]} | config, schema, root=PROJECT)
+    return StudyConfig.from_facts(json.loads(json.dumps(study.facts())) | {"datasets": list(datasets)})
+
+
+def results_of(datasets: Sequence[str], **tables: pd.DataFrame) -> Results:
+    records = {
+        name: {"dataset": name, "status": "available", "top10": share, "train_rows": 100 * len(name)}
+        for name, share in mock_discreteness(datasets).items()
+    }
+    empty = {kind: pd.DataFrame(columns=list(TABLES[kind][1])) for kind in ("methods", "curves", "predictions")}
+    empty |= {kind: pd.DataFrame(columns=list(TABLES[kind][1])) for kind in ("maps", "sample")}
+    return Results(records=records, **(empty | tables))
+
+
+def written(name: str, study: StudyConfig, results: Results, folder: Path) -> dict[str, bytes]:
+    write_figure(name, study, results, folder, pdf=folder / "figure.pdf", png=folder / "figure.png")
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def awkward(case: str) -> tuple[list[str], pd.DataFrame]:
+    datasets = [*paper_names(5), LONG]
+    if case == "one dataset only":
+        datasets = datasets[:1]
+    methods = mock_main_study(datasets, splits=3)
+    metrics = [column for column in methods.columns if column.startswith("test_")]
+    if case == "one method missing everywhere":
+        methods = methods[methods["method"] != "QRTC"].reset_index(drop=True)
+    elif case == "all values equal":
+        methods[metrics] = 1.0
+    elif case == "huge outliers":
+        hit = (methods["method"] == "QRTC") & (methods["dataset"] == datasets[0])
+        methods.loc[hit, metrics] = 1e6
+    elif case == "one dataset unavailable":
+        hit = methods["dataset"] == datasets[1]
+        methods.loc[hit, [column for column in methods.columns if column.startswith(("test_", "val_"))]] = np.nan
+        methods.loc[hit, ["status", "reason"]] = ["unavailable", "no source had it"]
+    return datasets, methods
+
+
+CASES = (
+    "one dataset only",
+    "one method missing everywhere",
+    "all values equal",
+    "huge outliers",
+    "one dataset unavailable",
+)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_awkward_results_still_give_a_whole_figure(case: str, name: str, tmp_path: Path) -> None:
+    datasets, methods = awkward(case)
+    files = written(name, study_of(datasets), results_of(datasets, methods=methods), tmp_path)
+    assert files["figure.pdf"].startswith(b"%PDF")
+    assert files["figure.png"].startswith(b"\x89PNG")
+    said = json.loads(files["summary.json"])
+    if case == "one method missing everywhere" and "QRTC" in str(FIGURES[name].comparison):
+        assert any("QRTC" in entry["what"] for entry in said["left_out"])
+    if case == "one dataset unavailable":
+        assert any("no source had it" in entry["reason"] for entry in said["left_out"])
+        assert datasets[1] not in said["datasets"]
+
+
+@pytest.mark.parametrize("name", ["fig01_per_epoch", "fig15_validation_nll", "fig23_predictions_allstate"])
+def test_figure_of_datasets_that_the_study_lacks_says_so(name: str, tmp_path: Path) -> None:
+    study = study_of(["linear"])
+    files = written(name, study, results_of(["linear"]), tmp_path)
+    said = json.loads(files["summary.json"])
+    assert said["datasets"] == []
+    assert said["notes"]
+
+
+def test_full_size_study_gives_the_statistics_of_every_comparison() -> None:
+    datasets = paper_names()
+    study, results = study_of(datasets), results_of(datasets, methods=mock_main_study(datasets))
+    for name, artifact in FIGURES.items():
+        if artifact.comparison is None:
+            continue
+        statistics = figure_statistics(artifact, study, results)
+        expected = 44 if artifact.comparison.dataset_set == "non_discrete" else 57
+        assert (len(statistics.datasets), statistics.asked, statistics.splits) == (expected, expected, 5), name
+        for table in artifact.statistics:
+            assert list(statistics.tables[table].columns) == list(COLUMNS[table]), (name, table)
+            assert len(statistics.tables[table]), (name, table)
+
+
+def test_thirteen_methods_on_57_datasets_are_drawn(tmp_path: Path) -> None:
+    datasets = paper_names()
+    files = written(
+        "fig14_alpha", study_of(datasets), results_of(datasets, methods=mock_main_study(datasets)), tmp_path
+    )
+    ranks = pd.read_csv(io.BytesIO(files["ranks.csv"]))
+    assert ranks.groupby("metric")["method"].nunique().unique() == [12]
+
+
+def test_numbers_of_a_figure_can_be_looked_up(tmp_path: Path) -> None:
+    datasets = paper_names(8)
+    study, results = study_of(datasets), results_of(datasets, methods=mock_main_study(datasets))
+    files = written("fig03_main", study, results, tmp_path)
+    statistics = figure_statistics(FIGURES["fig03_main"], study, results)
+    for table, frame in statistics.tables.items():
+        saved = pd.read_csv(io.BytesIO(files[f"{table}.csv"]), float_precision="round_trip")
+        pd.testing.assert_frame_equal(saved, frame.reset_index(drop=True), check_dtype=False, rtol=0, atol=0)
+
+
+def test_same_results_give_the_same_bytes(tmp_path: Path) -> None:
+    datasets = paper_names(4)
+    curves, methods = per_epoch_tables.study(datasets, splits=2, epochs=6)
+    study = study_of(datasets)
+    for name, results in (
+        ("fig05_main_mlp_1", results_of(datasets, methods=mock_main_study(datasets, splits=2))),
+        ("fig16_validation_pce", results_of(datasets, methods=methods, curves=curves)),
+    ):
+        first, second = (written(name, study, results, tmp_path / name / number) for number in ("one", "two"))
+        assert first == second
+        assert b"/FontFile2" in first["figure.pdf"], "fonts are embedded"
+
+
+def test_footer_says_what_the_figure_stands_on() -> None:
+    datasets, methods = awkward("one dataset unavailable")
+    study, results = study_of(datasets, switches={"sd": "released"}), results_of(datasets, methods=methods)
+    artifact = FIGURES["fig03_main"]
+    said = footer(artifact, figure_statistics(artifact, study, results), study)
+    asked = sum(share <= 0.5 for share in mock_discreteness(datasets).values())
+    assert said.startswith("Protocol: paper (sd turned)")
+    assert f"{asked - 1} of {asked} non-discrete datasets" in said
+    assert "3 splits" in said
+    assert "no source had it" in said
+
+
+def test_ablations_are_against_the_baseline_of_the_protocol() -> None:
+    datasets = paper_names(6)
+    results = results_of(datasets, methods=mock_main_study(datasets))
+    for protocol, baseline in (("paper", "BASE"), ("released", "BASE-TRAIN")):
+        statistics = figure_statistics(FIGURES["fig04_ablation"], study_of(datasets, protocol=protocol), results)
+        assert set(statistics.tables["per_dataset"]["baseline"]) == {baseline}
+
+
+def test_discrete_datasets_are_in_figures_of_all_datasets_only() -> None:
+    datasets = paper_names()
+    discrete = {name for name, share in mock_discreteness(datasets).items() if share > 0.5}
+    study, results = study_of(datasets), results_of(datasets, methods=mock_main_study(datasets, splits=2))
+    assert len(discrete) == 13
+    assert not discrete & set(figure_statistics(FIGURES["fig02_nll_difference"], study, results).datasets)
+    assert discrete < set(figure_statistics(FIGURES["fig13_differences_all"], study, results).datasets)
+
+
+def test_drawing_never_imports_torch() -> None:
+    code = (
+        "import sys\nimport qrt.figure_job, qrt.verdict_job, qrt.pages.scorecard, qrt.tables.times_table\n"
+        "import qrt.commands.paper, qrt.commands.verdict\nsys.exit('torch' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_figure_and_table_of_the_paper_has_its_artifact() -> None:
+    numbers = [artifact.number for artifact in ARTIFACTS.values()]
+    assert numbers == [*(f"Figure {n}" for n in range(1, 29)), *(f"Table {n}" for n in range(1, 4))]
+    for name, artifact in ARTIFACTS.items():
+        kind, number = re.fullmatch(r"(fig|table)0?(\d+)_\w+", name).groups()  # type: ignore[union-attr]
+        assert artifact.number == f"{'Figure' if kind == 'fig' else 'Table'} {number}"
+
+
+@pytest.mark.skipif(not (SHARED / "paper/figures.csv").exists(), reason="the inventory of figures is not here")
+def test_inventory_of_the_paper_is_covered() -> None:
+    rows: list[Mapping[str, str]] = list(csv.DictReader((SHARED / "paper/figures.csv").open(encoding="utf-8")))
+    wanted = {row["number"] for row in rows if not row["number"].startswith("Algorithm")}
+    assert wanted == {artifact.number for artifact in ARTIFACTS.values()}

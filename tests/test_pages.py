@@ -1,0 +1,281 @@
+"""The pages as text: right numbers, everything escaped, the same bytes; in a browser: test_pages_in_browser.py."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from mock_verdicts import HOSTILE, ON_TRAINING, SWITCHES, mock_agreements, mock_key_numbers, mock_study, mock_verdicts
+from qrt.pages.agreement import agreement_markdown, agreement_page
+from qrt.pages.disagreements import disagreements_csv, disagreements_markdown, disagreements_page, in_order, sd_answer
+from qrt.pages.page import Cell, Column, Html, Row, document, html, table, tag
+from qrt.pages.readings import changed_by, compare, summary_lines, tally
+from qrt.pages.scorecard import scorecard_csv, scorecard_markdown, scorecard_page
+from qrt.pages.switches import SWITCHES as DESCRIBED
+from qrt.pages.words import counted, interval, listed, number, p_value, percent
+from qrt.protocol import PROTOCOLS, Protocol
+from qrt.statistics.agreement import Agreement
+
+
+def small_verdicts() -> pd.DataFrame:
+    """Four claims whose changes are known by hand."""
+    words = {
+        "study": ["confirmed", "confirmed", "inconclusive", "not run"],
+        "other": ["contradicted", "confirmed", "not run", "confirmed"],
+        "sd": ["inconclusive", "confirmed", "confirmed", "confirmed"],
+        "pce": ["inconclusive", "confirmed", "inconclusive", "not run"],
+        "resnet": ["confirmed", "not run", "not run", "not run"],
+        "kernel_width": ["not run"] * 4,
+    }
+    own = mock_verdicts(4)
+    own = own[own["reading"] == "study"]
+    return pd.concat(
+        [own.assign(reading=name, verdict=verdicts) for name, verdicts in words.items()], ignore_index=True
+    )
+
+
+def all_pages() -> dict[str, str]:
+    """Every page of a study with hostile names."""
+    verdicts, numbers, study = mock_verdicts(20, hostile=True), mock_key_numbers(), mock_study(hostile=True)
+    agreements = mock_agreements(hostile=True)
+    return {
+        "scorecard.html": scorecard_page(verdicts, study),
+        "disagreements.html": disagreements_page(verdicts, numbers, study),
+        "agreement.html": agreement_page(*agreements, study, b"png"),
+    }
+
+
+# --- toolkit ---------------------------------------------------------------------------------------------------------
+
+
+def test_text_is_escaped_and_html_is_not_escaped_twice() -> None:
+    assert html("a < b & 'c'") == "a &lt; b &amp; &#x27;c&#x27;"
+    assert html(html("a < b")) == "a &lt; b"
+    assert tag("td", "<b>", tag("i", "&")) == "<td>&lt;b&gt;<i>&amp;</i></td>"
+
+
+def test_attributes_are_escaped_and_left_out_where_there_is_no_value() -> None:
+    assert tag("a", "x", href='"><script>', id=None, hidden=True, class_="c", data_a=1) == (
+        '<a href="&quot;&gt;&lt;script&gt;" hidden class="c" data-a="1">x</a>'
+    )
+
+
+def test_missing_sort_keys_are_empty_and_cells_name_their_column() -> None:
+    written = table("t", [Column("Size", "number")], [Row([Cell("", math.nan)]), Row(["3"])], caption="c")
+    assert '<td data-label="Size" data-key="" class="none"></td>' in written
+    assert '<td data-label="Size">3</td>' in written
+
+
+def test_a_row_with_too_few_cells_is_an_error() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        table("t", [Column("a"), Column("b")], [Row(["1"])], caption="c")
+
+
+def test_numbers_are_written_for_readers() -> None:
+    written = [number(value) for value in (0, -0.031, 9.999, 1234.6, 1e-7, math.nan, None, math.inf)]
+    assert written == ["0", "−0.0310", "10.0", "1235", "1.00e−07", "", "", "∞"]
+    assert (p_value(1e-9), p_value(0.031), p_value(math.nan)) == ("p < 0.0001", "p = 0.031", "")
+    assert (percent(-0.0213), interval(0.1, 0.2), interval(math.nan, 1)) == ("−2.1 %", "[0.100, 0.200]", "")
+    assert (counted(1, "claim"), counted(2, "claim"), listed(["a", "b", "c"])) == ("1 claim", "2 claims", "a, b and c")
+
+
+# --- readings --------------------------------------------------------------------------------------------------------
+
+
+def test_switches_are_those_of_the_protocol_in_the_order_of_the_spec() -> None:
+    assert [switch.name for switch in DESCRIBED] == [field.name for field in fields(Protocol)]
+    assert [switch.row for switch in DESCRIBED] == list(range(1, 12))
+    assert {switch.name for switch in DESCRIBED if switch.on_training} == set(ON_TRAINING)
+    for name, protocol in PROTOCOLS.items():
+        assert {switch.setting(protocol) for switch in DESCRIBED} == {name}
+    own_grid = replace(PROTOCOLS["paper"], bandwidth_grid=(0.3,))
+    assert [switch.setting(own_grid) for switch in DESCRIBED if switch.name == "bandwidth_grid"] == ["own"]
+
+
+def test_what_was_not_run_under_one_reading_has_not_changed() -> None:
+    other = compare(small_verdicts(), "other")
+    assert (other.judged, other.lost, other.run) == (2, 1, "in part")
+    assert other.changed[["before", "after"]].to_numpy().tolist() == [["confirmed", "contradicted"]]
+    assert compare(small_verdicts(), "sd").run == "yes"
+    assert compare(small_verdicts(), "kernel_width").run == "no"
+    assert compare(small_verdicts(), "time_per_epoch").run == "no"  # not even a row
+
+
+def test_switches_that_change_a_verdict_are_listed_per_claim() -> None:
+    first, _, third, _ = small_verdicts()["id"].unique()
+    assert changed_by(small_verdicts()) == {first: ["pce", "sd"], third: ["sd"]}
+
+
+def test_steps_are_counted_by_before_and_after() -> None:
+    assert compare(small_verdicts(), "sd").steps == {"confirmed → inconclusive": 1, "inconclusive → confirmed": 1}
+
+
+def test_summary_tells_in_about_ten_lines_what_came_out() -> None:
+    lines = summary_lines(small_verdicts(), mock_study())
+    text = "\n".join(lines)
+    assert len(lines) <= 11
+    assert all(len(line) < 240 and "\n" not in line for line in lines)
+    assert "Protocol: released. Data: 6 of 7 datasets, 5 splits." in text
+    assert "All claims: 2 confirmed, 1 inconclusive, 1 not run." in text
+    assert "Under the protocol “paper”, 1 of the 2 verdicts that both protocols give differs." in text
+    assert "pce (1) and sd (2)" in text
+    assert "too small to tell" in text
+
+
+def test_summary_of_a_study_with_one_reading_only() -> None:
+    verdicts = small_verdicts()
+    text = "\n".join(summary_lines(verdicts[verdicts["reading"] == "study"], mock_study()))
+    assert "“paper” was not run" in text
+    assert "No switch changes a verdict" in text
+
+
+# --- scorecard -------------------------------------------------------------------------------------------------------
+
+
+def test_scorecard_has_one_row_per_claim_with_the_other_verdict_and_the_switches() -> None:
+    written = scorecard_csv(small_verdicts())
+    assert written["verdict"].tolist() == ["confirmed", "confirmed", "inconclusive", "not run"]
+    assert written["other_verdict"].tolist() == ["contradicted", "confirmed", "", "confirmed"]
+    assert written["changed_by"].tolist() == ["pce;sd", "", "sd", ""]
+    assert "reading" not in written
+
+
+def test_scorecard_page_counts_as_the_table_does() -> None:
+    verdicts = mock_verdicts()
+    own = verdicts[verdicts["reading"] == "study"]
+    page = scorecard_page(verdicts, mock_study())
+    for rows in (own, own[own["kind"] == "main"]):
+        words = ", ".join(f"{count} {word}" for word, count in tally(rows["verdict"]).items())
+        assert f'aria-label="{words}"' in page
+    assert len(re.findall(r'<tr id="C\d+"', page)) == len(own) == 231
+
+
+def test_scorecard_links_figures_that_the_study_has_and_names_the_others() -> None:
+    verdicts = mock_verdicts(3)
+    verdicts["figure"] = verdicts["id"].map(
+        dict(zip(verdicts["id"].unique(), ["fig03_main", "fig04_ablation", "table2_times"], strict=True))
+    )
+    page = scorecard_page(verdicts, replace(mock_study(), figures=("fig03_main", "table2_times")))
+    assert 'href="fig03_main.png"' in page
+    assert 'href="fig03_main.pdf"' in page
+    assert 'href="table2_times.md"' in page
+    assert "fig04_ablation" not in page
+    assert "Figure 4" in page
+
+
+# --- disagreements ---------------------------------------------------------------------------------------------------
+
+
+def test_disagreements_start_with_row_4_and_follow_the_spec() -> None:
+    assert [switch.row for switch in in_order()] == [4, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11]
+    page = disagreements_page(mock_verdicts(20), mock_key_numbers(), mock_study())
+    assert re.findall(r'<section id="(\w+)"', page) == [switch.name for switch in in_order()]
+
+
+def test_table_of_disagreements_has_numbers_before_and_after() -> None:
+    written = disagreements_csv(small_verdicts(), mock_key_numbers(), mock_study())
+    of_sd = written[(written["switch"] == "sd") & (written["metric"] == "SD")]
+    assert of_sd["method"].tolist() == ["QRC", "QREGC", "QRTC"]
+    assert of_sd["lower_on_before"].tolist() == [28, 31, 34]
+    assert of_sd["lower_on_after"].tolist() == [15, 15, 15]
+    assert of_sd["changes"].unique().tolist() == ["confirmed -> inconclusive: 1; inconclusive -> confirmed: 1"]
+    not_run = written[written["switch"] == "kernel_width"]
+    assert not_run[["acts", "run"]].to_numpy().tolist() == [["on training", "no"]]
+    assert set(written["switch"]) == set(SWITCHES)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "answer"), [([1.5, 1.2, 1.1], "Yes"), ([3.0, 1.2, 3.0], "In part"), ([3.0, 3.0, 3.0], "No")]
+)
+def test_answer_on_sharpness_follows_the_ranks_with_one_estimator(ranks: list[float], answer: str) -> None:
+    numbers = mock_key_numbers()
+    numbers["baseline_mean_rank"] = 2.0
+    concerned = (numbers["reading"] == "sd") & (numbers["metric"] == "SD")
+    numbers.loc[concerned, "mean_rank"] = ranks
+    assert sd_answer(numbers, mock_study()).startswith(f"{answer}, by mean rank: QRC is sharper on 15 of 44 datasets")
+    # Where the study itself has one estimator, its own numbers answer.
+    consistent = replace(mock_study(), settings=PROTOCOLS["paper"])
+    assert "28 of 44" in sd_answer(numbers, consistent)
+
+
+def test_answer_says_which_way_a_difference_is_significant() -> None:
+    answer = sd_answer(mock_key_numbers(), mock_study())
+    assert "not significant); QREGC" in answer
+    assert answer.count("significantly less sharp") == 2
+
+
+def test_answer_without_numbers_says_that_it_cannot_be_given() -> None:
+    assert "cannot say" in sd_answer(mock_key_numbers().iloc[:0], mock_study())
+
+
+def test_numbers_that_were_read_from_a_file_make_the_same_page(tmp_path: Path) -> None:
+    mock_key_numbers().to_csv(tmp_path / "numbers.csv", index=False)
+    read = pd.read_csv(tmp_path / "numbers.csv")
+    pages = [disagreements_page(mock_verdicts(9), numbers, mock_study()) for numbers in (mock_key_numbers(), read)]
+    assert pages[0] == pages[1]
+
+
+# --- all pages -------------------------------------------------------------------------------------------------------
+
+
+def test_hostile_names_are_text_on_every_page() -> None:
+    for name, page in all_pages().items():
+        assert "&lt;img src=x onerror=alert(1)&gt;" in page, name
+        assert HOSTILE not in page, name
+
+
+def test_pages_need_no_other_files_and_no_network() -> None:
+    for name, page in all_pages().items():
+        loaded = re.findall(r'(?:src|href)="([^"]*)"', page)
+        assert not [address for address in loaded if "//" in address and not address.startswith("data:image/png;")], (
+            name
+        )
+        assert not re.search(r"@import|url\(|<link|<script src", page), name
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    assert all_pages() == all_pages()
+
+
+def test_markdown_tables_keep_their_columns_whatever_the_cells_hold() -> None:
+    verdicts, numbers, study = mock_verdicts(20, hostile=True), mock_key_numbers(), mock_study(hostile=True)
+    for text in (
+        scorecard_markdown(verdicts, study),
+        disagreements_markdown(verdicts, numbers, study),
+        agreement_markdown(*mock_agreements(hostile=True), study),
+    ):
+        assert HOSTILE not in text
+        tables = re.split(r"\n(?!\|)", text)
+        widths = [
+            {len(re.findall(r"(?<!\\)\|", line)) for line in rows.splitlines() if line[:1] == "|"} for rows in tables
+        ]
+        assert all(len(width) <= 1 for width in widths)
+        assert any(widths)
+
+
+def test_an_agreement_page_without_common_datasets_says_so() -> None:
+    empty = [Agreement(full.points.iloc[:0], full.summary.iloc[:0], "Nothing here.") for full in mock_agreements()]
+    page = agreement_page(empty[0], empty[1], empty[2], mock_study())
+    assert page.count("Nothing here.") == 3
+    assert "<table" not in page
+    assert agreement_markdown(empty[0], empty[1], empty[2], mock_study()).count("Nothing here.") == 3
+
+
+def test_a_document_is_whole() -> None:
+    page = document("A & B", "lede", Html("<p>text</p>"), file="scorecard.html")
+    assert page.startswith("<!doctype html>")
+    assert "<title>A &amp; B · QRT Replication</title>" in page
+    assert '<a href="scorecard.html" aria-current="page">' in page
+
+
+def test_pages_do_not_import_torch() -> None:
+    modules = "qrt.pages.scorecard, qrt.pages.disagreements, qrt.pages.agreement"
+    code = f"import sys, {modules}; sys.exit('torch' in sys.modules or 'matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,258 @@
+"""The pages in a real browser: scripts, sorting, filters, links, pictures, hostile names, phones, paper."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import matplotlib.pyplot as plt
+import pytest
+
+from browser import CHROMIUM, Browser
+from mock_verdicts import HOSTILE, mock_agreements, mock_key_numbers, mock_study, mock_verdicts
+from qrt.figures import style
+from qrt.figures.agreement import draw_agreement
+from qrt.figures_plan import ARTIFACTS, FIGURES
+from qrt.pages.agreement import agreement_page
+from qrt.pages.disagreements import disagreements_page
+from qrt.pages.scorecard import scorecard_page
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH (Debian: apt install chromium)")
+PAGES = ("scorecard", "disagreements", "agreement")
+DESKTOP, PHONE = 1400, 390
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages of a study with hostile names, and its figures; fig02 is missing."""
+    path = tmp_path_factory.mktemp("paper_figures")
+    verdicts, study, agreements = mock_verdicts(hostile=True), mock_study(hostile=True), mock_agreements(hostile=True)
+    study = replace(study, figures=tuple(ARTIFACTS))
+    with style.paper_style():
+        style.save(draw_agreement(agreements[0].points), path / "agreement.pdf", path / "agreement.png")
+        small, _ = plt.subplots(figsize=(1, 1))
+        style.save(small, path / "small.pdf", path / "small.png")
+    for name in ARTIFACTS:
+        if name not in FIGURES:
+            (path / f"{name}.md").write_text("a table")
+        elif name != "fig02_nll_difference":
+            for form in ("pdf", "png"):
+                (path / f"{name}.{form}").write_bytes((path / f"small.{form}").read_bytes())
+    pages = {
+        "scorecard": scorecard_page(verdicts, study),
+        "disagreements": disagreements_page(verdicts, mock_key_numbers(), study),
+        "agreement": agreement_page(*agreements, study, (path / "agreement.png").read_bytes()),
+    }
+    for name, page in pages.items():
+        (path / f"{name}.html").write_text(page)
+    return path
+
+
+def column(browser: Browser, table: str, heading: str, *, keys: bool = False) -> list[str]:
+    """The texts (or sort keys) of a column, in the order in which its visible rows stand."""
+    value = "(c.dataset.key ?? c.textContent)" if keys else "c.textContent"
+    return list(
+        browser.evaluate(
+            f"Array.from(document.querySelectorAll('#{table} tbody tr:not([hidden])'), (row) => {{"
+            f" const c = Array.from(row.cells).find((cell) => cell.dataset.label === {heading!r}); return {value}; }})"
+        )
+    )
+
+
+def heading(browser: Browser, table: str, name: str) -> str:
+    """A selector of the button in a column's heading."""
+    place = browser.evaluate(
+        f"Array.from(document.querySelectorAll('#{table} th')).findIndex((th) => th.textContent === {name!r}) + 1"
+    )
+    assert place > 0
+    return f"#{table} th:nth-child({place}) button"
+
+
+def shown(browser: Browser, table: str) -> list[dict[str, Any]]:
+    """The facts of the visible rows."""
+    rows = f"document.querySelectorAll('#{table} tbody tr:not([hidden])')"
+    return list(
+        browser.evaluate(f"Array.from({rows}, (row) => ({{...row.dataset, text: row.textContent, id: row.id}}))")
+    )
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_a_page_opens_without_errors_and_fits_the_window(browser: Browser, folder: Path, page: str, width: int) -> None:
+    browser.open(folder / f"{page}.html", width=width, height=844)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    assert browser.evaluate("document.title").endswith("QRT Replication")
+    assert browser.evaluate("document.body.innerText").count(HOSTILE) > 0
+    assert browser.evaluate("document.querySelectorAll('img[src=x]').length") == 0
+    assert browser.errors == []
+    assert browser.dialogs == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_somewhere(browser: Browser, folder: Path, page: str) -> None:
+    browser.open(folder / f"{page}.html")
+    targets = browser.evaluate("Array.from(document.querySelectorAll('a[href]'), (a) => a.getAttribute('href'))")
+    anchors = {
+        name: set(_anchors(browser, folder / f"{name}.html")) for name in PAGES if any(name in link for link in targets)
+    }
+    anchors |= {"": set(_anchors(browser, folder / f"{page}.html"))}
+    assert len(targets) >= 3
+    for target in set(targets):
+        file, _, fragment = unquote(target).partition("#")
+        if "fig02" in file:  # this study lost it
+            continue
+        assert not file or (folder / file).is_file(), target
+        assert not fragment or fragment in anchors[Path(file).stem], target
+
+
+def _anchors(browser: Browser, page: Path) -> list[str]:
+    browser.open(page)
+    return list(browser.evaluate("Array.from(document.querySelectorAll('[id]'), (element) => element.id)"))
+
+
+def test_pictures_are_visible_and_a_missing_one_leaves_no_hole(browser: Browser, folder: Path) -> None:
+    for page, count in (("agreement", 1), ("scorecard", len(FIGURES))):
+        browser.open(folder / f"{page}.html")
+        browser.evaluate("Array.from(document.images, (img) => { img.loading = 'eager'; })")
+        settled = "Array.from(document.images).every((img) => img.complete && (img.naturalWidth > 0 || img.hidden))"
+        browser.wait_until(settled)
+        pictures = browser.evaluate(
+            "Array.from(document.images, (img) => [img.naturalWidth, img.clientWidth, img.currentSrc])"
+        )
+        assert len(pictures) == count
+        for natural, on_page, source in pictures:
+            missing = "fig02" in source
+            assert (natural == 0, on_page == 0) == (missing, missing), source
+        assert browser.errors == []
+
+
+def test_a_click_on_a_heading_sorts_numbers_up_and_down_with_missing_ones_last(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "scorecard.html")
+    before = column(browser, "scorecard", "Estimate", keys=True)
+    button = heading(browser, "scorecard", "Estimate")
+    for direction, sign in (("ascending", 1), ("descending", -1)):
+        browser.click(button)
+        keys = column(browser, "scorecard", "Estimate", keys=True)
+        numbers = [float(key) for key in keys if key]
+        assert numbers == sorted(numbers, key=lambda value: sign * value)
+        assert keys[len(numbers) :] == [""] * (len(keys) - len(numbers))
+        assert sorted(keys) == sorted(before)
+        assert keys != before
+        assert browser.evaluate(f"document.querySelector({button!r}).parentElement.ariaSort") == direction
+    assert browser.evaluate("document.querySelectorAll('#scorecard th[aria-sort=none]').length") > 3
+
+
+def test_text_sorts_in_the_order_people_count_and_by_keyboard(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "scorecard.html")
+    browser.click(heading(browser, "scorecard", "Estimate"))
+    browser.evaluate(f"document.querySelector({heading(browser, 'scorecard', 'Id')!r}).focus()")
+    browser.press("Enter", 13)
+    ids = column(browser, "scorecard", "Id")
+    assert ids == sorted(ids, key=lambda name: int(name[1:]))
+    assert len(ids) == 231
+    browser.press("Enter", 13)
+    assert column(browser, "scorecard", "Id") == ids[::-1]
+
+
+def test_verdicts_sort_by_their_order_not_by_their_letters(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "scorecard.html")
+    browser.click(heading(browser, "scorecard", "Verdict"))
+    words = [text[2:] for text in column(browser, "scorecard", "Verdict")]
+    assert list(dict.fromkeys(words)) == ["confirmed", "contradicted", "inconclusive", "not run"]
+
+
+def test_buttons_and_search_filter_the_claims(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "scorecard.html")
+    everything = shown(browser, "scorecard")
+    browser.click(".filters button[data-value=contradicted]")
+    browser.click(".filters button[data-value=not-run]")
+    assert [row["id"] for row in shown(browser, "scorecard")] == [
+        row["id"] for row in everything if row["verdict"] in ("contradicted", "not-run")
+    ]
+    browser.click(".filters button[data-value=main]")
+    browser.evaluate(
+        "(() => { const box = document.querySelector('.filters input'); box.value = 'qrtc NLL';"
+        " box.dispatchEvent(new Event('input')); })()"
+    )
+    wanted = [
+        row["id"]
+        for row in everything
+        if row["verdict"] in ("contradicted", "not-run")
+        and row["kind"] == "main"
+        and "qrtc" in row["text"].lower()
+        and "nll" in row["text"].lower()
+    ]
+    assert 0 < len(wanted) < 100
+    assert [row["id"] for row in shown(browser, "scorecard")] == wanted
+    assert browser.evaluate("document.querySelector('.shown').textContent") == f"{len(wanted)} of 231"
+
+
+def test_a_link_to_a_claim_that_is_filtered_out_shows_it(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "scorecard.html")
+    link = "#switches .chips a"
+    claim = browser.evaluate(f"document.querySelector({link!r}).textContent")
+    word = browser.evaluate(f"document.getElementById({claim!r}).dataset.verdict")
+    browser.click(f".filters button[data-value={'not-run' if word != 'not-run' else 'confirmed'}]")
+    assert browser.evaluate(f"document.getElementById({claim!r}).hidden")
+    browser.click(link)
+    place = browser.evaluate(f"document.getElementById({claim!r}).getBoundingClientRect().top")
+    assert 0 < place < 900
+    assert browser.evaluate("location.hash") == f"#{claim}"
+
+
+def test_inside_a_report_links_to_other_files_are_text_and_anchors_stay(browser: Browser, folder: Path) -> None:
+    page = html.escape((folder / "scorecard.html").read_text())
+    (folder / "report.html").write_text(f'<!doctype html><iframe srcdoc="{page}" width=1300 height=800></iframe>')
+    browser.open(folder / "report.html")
+    inside = "document.querySelector('iframe').contentDocument"
+    links = browser.evaluate(f"Array.from({inside}.querySelectorAll('a[href]'), (a) => a.getAttribute('href'))")
+    assert links
+    assert all(link.startswith("#C") for link in links)
+    browser.evaluate(f"{inside}.querySelector('.chips a').click()")
+    assert browser.evaluate(f"{inside}.querySelector('tr.found').id") == links[0][1:]
+    assert browser.evaluate("location.hash") == ""
+    assert browser.errors == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_on_paper_there_are_no_controls_and_black_stands_on_white(browser: Browser, folder: Path, page: str) -> None:
+    browser.open(folder / f"{page}.html", scheme="dark", media="print")
+    hidden = "Array.from(document.querySelectorAll('nav, .filters'), (e) => getComputedStyle(e).display)"
+    assert set(browser.evaluate(hidden)) == {"none"}
+    colours = "(() => { const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]; })()"
+    assert browser.evaluate(colours) == ["rgb(0, 0, 0)", "rgb(255, 255, 255)"]
+    assert browser.evaluate("getComputedStyle(document.querySelector('thead')).display") == "table-header-group"
+    printed = browser.pdf()
+    assert printed.startswith(b"%PDF-")
+    assert len(printed) > 10_000
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_stand_out_from_the_ground_in_both_schemes(browser: Browser, folder: Path, scheme: str) -> None:
+    browser.open(folder / "scorecard.html", scheme=scheme)
+    ground = _rgb(browser.evaluate("getComputedStyle(document.body).backgroundColor"))
+    for selector in (".confirmed", ".contradicted", ".inconclusive", ".not-run", ".lede", "a[href]", "small", "td"):
+        ink = _rgb(
+            browser.evaluate(f"getComputedStyle(document.querySelector('main {selector}, header {selector}')).color")
+        )
+        light, dark = sorted((_luminance(ink), _luminance(ground)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, selector  # as WCAG asks for
+
+
+def _rgb(colour: str) -> list[float]:
+    return [float(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+
+
+def _luminance(rgb: list[float]) -> float:
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (c / 255 for c in rgb)]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
