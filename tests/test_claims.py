@@ -193,12 +193,12 @@ def test_results_against_the_paper_contradict_it() -> None:
 def test_six_datasets_decide_nothing_about_the_papers_44(effect: float) -> None:
     names = paper_names(7)  # Crime is discrete: six are not
     of_all = [claim for claim in paper_claims() if claim.dataset_set != "single"]
-    offset = int(effect + 5) // 5  # another third of the claims for each effect
-    found = judge(of_all[offset::3], evidence(names, {("main", "QRTC"): effect}))
+    offset = int(effect + 5)  # other claims for each effect
+    found = judge(of_all[offset::6], evidence(names, {("main", "QRTC"): effect}))
     # One dataset is enough to say "on some", and for counts that are not about results.
     open_to_all = found[~found["id"].isin(["C203", "C204", "C43"])]
     assert set(open_to_all["verdict"]) == {"inconclusive", "not run"}
-    assert (open_to_all["verdict"] == "inconclusive").sum() > 40
+    assert (open_to_all["verdict"] == "inconclusive").sum() > 15
 
 
 def test_verdicts_do_not_depend_on_the_order_of_rows_and_datasets(whole_study: Evidence, judged: pd.DataFrame) -> None:

@@ -58,3 +58,10 @@ def test_preparation_does_not_depend_on_tables_and_fetching_not_on_preparation()
     assert not any(name.startswith("qrt.tables") for name in dependencies("qrt.data.prepared_store"))
     assert "qrt.data.prepare" not in dependencies("qrt.data.fetch")
     assert "qrt.data.embedded" in dependencies("qrt.data.fetch")
+
+
+def test_imports_for_type_checkers_do_not_count(package: Path) -> None:
+    (package / "other.py").write_text(
+        "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from qrt.figures import x\n"
+    )
+    assert dependencies("qrt.other") == {"qrt.other"}

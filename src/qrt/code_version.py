@@ -57,7 +57,8 @@ def _source(module: str) -> Path:
 
 def _imports(source: Path) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+    tree = _WithoutTypeChecking().visit(ast.parse(source.read_text(encoding="utf-8")))
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names if _is_ours(alias.name)}
         elif isinstance(node, ast.ImportFrom) and node.module and _is_ours(node.module):
@@ -67,6 +68,16 @@ def _imports(source: Path) -> set[str]:
                 inside = {f"{node.module}.{alias.name}" for alias in node.names}
                 names |= {name for name in inside if find_spec(name) is not None}
     return names
+
+
+class _WithoutTypeChecking(ast.NodeTransformer):
+    """Leaves out what only type checkers read: it cannot change a result."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        """Drop `if TYPE_CHECKING:` blocks."""
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            return None
+        return self.generic_visit(node)
 
 
 def _is_ours(module: str) -> bool:

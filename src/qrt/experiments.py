@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from qrt.config import StudyConfig
 from qrt.engine.variant import Variant
 from qrt.family import RESNET_FORMS, Family, PostHoc
 from qrt.protocol import PROTOCOLS
 
 if TYPE_CHECKING:
+    from qrt.config import StudyConfig
     from qrt.engine.calibration_map import KernelWidth
 
 # Base models of the paper: kind of network and number of mixture components.

@@ -10,7 +10,7 @@ import contextlib
 import signal
 from types import FrameType
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 
 def stop_jobs_when_interrupted() -> None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from processes import all_processes, command_line, environment, own_processes
+from processes import all_processes, command_line, environment, own_processes, program
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
 # No database, no cgroups. `config_overrides`: the node offers what its jobs ask for, whatever the machine has.
@@ -59,7 +59,7 @@ PartitionName=test Nodes={host} Default=YES MaxTime=INFINITE State=UP
 
 def reason_to_skip() -> str | None:
     """Why there can be no Slurm of our own here; None if there can."""
-    missing = [program for program in ("apt-get", "dpkg-deb") if shutil.which(program) is None]
+    missing = [name for name in ("apt-get", "dpkg-deb") if shutil.which(name) is None]
     if not sys.platform.startswith("linux") or missing:
         return "needs Linux with apt (Debian, Ubuntu)"
     return None if os.geteuid() == 0 else "needs root, as which the daemons of Slurm run"
@@ -67,14 +67,12 @@ def reason_to_skip() -> str | None:
 
 def running_slurm() -> list[str]:
     """The daemons of Slurm that run on this machine."""
-    names = {process: (process / "comm").read_text().strip() for process in all_processes()}
-    return [
-        f"{name} (pid {process.name})" for process, name in names.items() if name.startswith(("slurmctld", "slurmd"))
-    ]
+    programs = {process.name: program(process).name for process in all_processes()}
+    return [f"{name} (pid {pid})" for pid, name in programs.items() if name.startswith(("slurmctld", "slurmd"))]
 
 
 class OneNodeSlurm:
-    """Slurm's packages unpacked in `folder`, and its daemons; leaving the context ends all that was started."""
+    """Slurm's packages unpacked in `folder`, and its daemons, which end with the context. Use it in `nothing_left`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -129,13 +127,13 @@ class OneNodeSlurm:
     def job_processes(self, job: str, words: str) -> list[int]:
         """Processes of a job whose command line has these words."""
         mark = f"SLURM_JOB_ID={job}".encode()
-        processes = (process for process in own_processes(self.folder) if mark in environment(process))
+        processes = (process for process in own_processes() if mark in environment(process))
         return [int(process.name) for process in processes if words in command_line(process)]
 
     def kill_daemons(self, job: str) -> int:
         """Kill the daemons of a job's steps and that of the node, without a warning; the number of the former."""
         title = re.compile(rf"slurmstepd\S*: \[{job}\.")
-        steps = [process for process in own_processes(self.folder) if title.match(command_line(process))]
+        steps = [process for process in own_processes() if title.match(command_line(process))]
         for pid in [self.daemons["slurmd"].pid, *(int(process.name) for process in steps)]:
             os.kill(pid, signal.SIGKILL)
         self.daemons["slurmd"].wait()
@@ -182,11 +180,11 @@ class OneNodeSlurm:
         (archives / "partial").mkdir(parents=True)
         options = ["--yes", "--quiet", "--no-install-recommends", "--reinstall", "--download-only"]
         fetch = ["apt-get", "install", *options, "-o", f"Dir::Cache::archives={archives}", *PACKAGES]
-        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        run = subprocess.run(fetch, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        variables = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        run = subprocess.run(fetch, env=variables, capture_output=True, text=True, timeout=300, check=False)
         if run.returncode != 0:  # a fresh container has no lists of packages yet
-            subprocess.run(["apt-get", "update"], env=environment, capture_output=True, timeout=300, check=False)
-            run = subprocess.run(fetch, env=environment, capture_output=True, text=True, timeout=300, check=False)
+            subprocess.run(["apt-get", "update"], env=variables, capture_output=True, timeout=300, check=False)
+            run = subprocess.run(fetch, env=variables, capture_output=True, text=True, timeout=300, check=False)
         if run.returncode != 0:
             raise RuntimeError(f"apt-get cannot fetch {' '.join(PACKAGES)}:\n{run.stderr}")
         for archive in archives.glob("*.deb"):

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 MARK = "QRT_SLURM_TEST"
@@ -19,28 +19,28 @@ def nothing_left(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        del os.environ[MARK]
         for _ in range(40):
-            left = list(own_processes(folder))
-            for process in left:
-                try:
-                    os.kill(int(process.name), signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
+            left = [int(process.name) for process in own_processes()]
             if not left:
                 break
+            for pid in left:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             time.sleep(0.25)
         else:
-            raise RuntimeError(f"these processes do not end: {', '.join(process.name for process in left)}")
+            raise RuntimeError(f"these processes do not end: {left}")
 
 
-def own_processes(folder: Path) -> Iterator[Path]:
-    """The processes that run a program of `folder` or inherited its mark: daemons that change their title lose it."""
+def own_processes() -> list[Path]:
+    """The processes that inherited the mark, or run a program of its folder (a daemon with a title loses the mark)."""
+    folder = os.environ[MARK]
     mark = f"{MARK}={folder}".encode()
-    for process in all_processes():
-        if process.name != str(os.getpid()):
-            if program(process).is_relative_to(folder) or mark in environment(process):
-                yield process
+    return [
+        process
+        for process in all_processes()
+        if process.name != str(os.getpid())
+        and (program(process).is_relative_to(folder) or mark in environment(process))
+    ]
 
 
 def all_processes() -> Iterator[Path]:

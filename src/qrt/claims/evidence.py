@@ -84,7 +84,7 @@ class Workings:
         self.evidence = evidence
         self._plans: dict[str, Comparison] = {}
         self._comparisons: dict[str, FigureStatistics] = {}
-        self._effects: dict[tuple[Compared, Compared | None, str], FigureStatistics] = {}
+        self._effects: dict[tuple[Compared, Compared | None, str, str], pd.DataFrame] = {}
 
     @cached_property
     def discreteness(self) -> dict[str, float]:
@@ -167,12 +167,12 @@ class Workings:
         metrics = self._metrics()
         if metric not in metrics:
             raise NotRun(f"the results have no {metric}")
-        key = (left, right, group)
+        key = (left, right, metric, group)
         if key not in self._effects:
             compared, baseline = ([left], right) if right else ([], left)
-            self._effects[key] = self._compare(compared, baseline, metrics, group)
-        rows = self._effects[key].tables["per_dataset"]
-        return rows[(rows["metric"] == metric) & (rows["method"] == left.label)]
+            rows = self._compare(compared, baseline, {metric: metrics[metric]}, group).tables["per_dataset"]
+            self._effects[key] = rows[rows["method"] == left.label]
+        return self._effects[key]
 
     def _compare(
         self, compared: Sequence[Compared], baseline: Compared, metrics: dict[str, str], group: str

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MultipleLocator
 
 from qrt.figures import style
 
@@ -75,14 +74,11 @@ def draw_critical_difference(
         faces = [style.colour(method, methods) for method in members]
         axes.scatter(at, np.full(len(at), height), s=8, c=faces, edgecolors=style.INK, linewidths=0.5, zorder=4)
     axes.set_xlim(worst, best)
-    axes.xaxis.set_major_locator(MultipleLocator(_tick_step(span)))
+    step = 0.5 if span <= 2 else 1.0 if span <= 7 else 2.0
+    axes.set_xticks(np.arange(step * math.ceil(limits[0] / step), limits[1] + step / 2, step))
     axes.set_ylim(bottom, -0.6)
     style.name_rows(axes, ranks["method"].tolist(), methods)
     axes.set_xlabel("mean rank   better →", loc="right")
-
-
-def _tick_step(span: float) -> float:
-    return 0.5 if span <= 2 else 1.0 if span <= 7 else 2.0
 
 
 def words_on_test(friedman: pd.DataFrame) -> str:

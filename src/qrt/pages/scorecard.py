@@ -245,10 +245,12 @@ def figure_link(name: str, study: StudyWords) -> Html | str:
 
 
 def _claim_words(claim: dict[str, Any]) -> str:
-    sides = " ".join(
-        filter(None, [text(claim["left"]), text(claim["relation"]).replace("_", " "), text(claim["right"])])
-    )
-    parts = [text(claim["metric"]), sides, text(claim["base_model"]), text(claim["dataset_set"]).replace("_", "-")]
+    facts = {
+        name: text(claim[name]).replace("_", " ") for name in ("left", "relation", "right", "metric", "dataset_set")
+    }
+    known = {name: fact for name, fact in facts.items() if fact not in ("", "-", "none")}
+    sides = " ".join(known[name] for name in ("left", "relation", "right") if name in known)
+    parts = [known.get("metric", ""), sides, text(claim["base_model"]), known.get("dataset_set", "")]
     return " · ".join([*filter(None, parts), text(claim["kind"])])
 
 

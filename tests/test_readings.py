@@ -1,0 +1,144 @@
+"""The same networks read under the other protocol and with one switch turned."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from conftest import PROJECT
+from qrt.claims.claim import paper_claims
+from qrt.config import StudyConfig, load_config, read_schema
+from qrt.experiments import plan_study
+from qrt.family import FIXED_BANDWIDTH, Family, network_columns
+from qrt.protocol import PROTOCOLS, Protocol
+from qrt.readings import OTHER, STUDY, families_of_other_readings, read_methods, readings
+from qrt.result_tables import METRICS, RUNS, TABLES, as_table
+from qrt.tuning import tuned_methods
+from qrt.verdict_job import KEY_NUMBERS, Pool, judge_readings, read_verdicts
+
+DATASETS = ("linear", "skewed", "bimodal")
+
+
+def study_of(**config: Any) -> StudyConfig:
+    base = {
+        "datasets": list(DATASETS),
+        "base_models": ["MLP-3"],
+        "methods": ["BASE", "QRC", "QRT", "QRTC"],
+        "splits": [0, 1],
+    }
+    return load_config(base | config, read_schema(PROJECT / "workflow/schemas/config.schema.yaml"), root=PROJECT)
+
+
+def rows_of(family: Family, dataset: str, split: int, generator: np.random.Generator) -> list[dict[str, Any]]:
+    """What the training job of a family leaves: a row for each network and reading, with random metrics."""
+    rows = []
+    for network, maps in zip(family.networks, family.posthoc, strict=True):
+        place = {"dataset": dataset, "split": split, "status": "ok", "reason": ""} | network_columns(family, network)
+        widths = [family.kernel_width] if network.alpha else ["variance", "scale"]
+        for on in ("base", "training_map") if network.alpha else ("base",):
+            chosen: list[dict[str, Any]] = [{"posthoc_map": "none"}]
+            for name, b, width in product(maps, {FIXED_BANDWIDTH, network.bandwidth or FIXED_BANDWIDTH}, widths):
+                if name != "none" and network.trained_on == "train":
+                    chosen.append({"posthoc_map": name, "posthoc_bandwidth": b, "kernel_width": width})
+            for reading in chosen:
+                values = {f"{part}_{name}": generator.uniform(0.1, 1) for part in ("val", "test") for name in METRICS}
+                rows.append(place | reading | {"posthoc_on": on} | values)
+    return rows
+
+
+def runs_of(study: StudyConfig) -> pd.DataFrame:
+    generator = np.random.default_rng(0)
+    families = plan_study(study).families.values()
+    rows = [
+        row
+        for family, dataset, split in product(families, study.datasets, study.splits)
+        for row in rows_of(family, dataset, split, generator)
+    ]
+    return as_table(rows, RUNS).to_pandas()
+
+
+def methods_of(study: StudyConfig, runs: pd.DataFrame) -> pd.DataFrame:
+    experiments = plan_study(study).experiments.values()
+    return pd.concat([tuned_methods(runs, one, study.protocol) for one in experiments], ignore_index=True)
+
+
+def names(methods: pd.DataFrame) -> set[str]:
+    return set(methods.loc[methods["experiment"] == "main", "method"])
+
+
+@pytest.mark.parametrize("preset", ["paper", "released"])
+def test_each_reading_turns_one_switch_to_the_other_protocols_value(preset: str) -> None:
+    study = study_of(protocol=preset)
+    other = PROTOCOLS["released" if preset == "paper" else "paper"]
+    found = readings(study)
+    assert found[STUDY] == PROTOCOLS[preset]
+    assert found[OTHER] == other
+    switches = [field.name for field in fields(Protocol)]
+    assert set(found) == {STUDY, OTHER, *switches}
+    for name in switches:
+        turned = {field for field in switches if getattr(found[name], field) != getattr(study.protocol, field)}
+        assert turned == {name}
+        assert getattr(found[name], name) == getattr(other, name)
+
+
+def test_switch_after_training_is_read_from_the_same_networks() -> None:
+    study = study_of()
+    runs = runs_of(study)
+    read = read_methods(runs, study, methods_of(study, runs))
+    for switch in ("posthoc_on", "posthoc_bandwidth", "pce"):
+        expected = methods_of(replace(study, protocol=readings(study)[switch]), runs)
+        pd.testing.assert_frame_equal(read[switch], expected)
+    qrtc = read["posthoc_on"].query("method == 'QRTC'")
+    assert set(qrtc["posthoc_on"]) == {"training_map"}
+    for switch in ("sd", "cohens_d", "ablation_baseline", "time_per_epoch"):
+        pd.testing.assert_frame_equal(read[switch], read[STUDY])
+
+
+def test_method_is_read_only_if_all_its_networks_were_trained() -> None:
+    study = study_of()
+    runs = runs_of(study)
+    read = read_methods(runs, study, methods_of(study, runs))
+    assert names(read["kernel_width"]) == {"BASE", "QRC"}
+    assert set(read["kernel_width"].query("method == 'QRC'")["kernel_width"]) == {"scale"}
+    # Without the study of bandwidths 0.02, 0.5 and 1 are missing from the released grid.
+    only_main = runs[runs["family"].isin(["mlp-3.plain", "mlp-3.qrt.variance"])]
+    assert names(read_methods(only_main, study, methods_of(study, runs))["bandwidth_grid"]) == {"BASE", "QRC"}
+    assert "QRTC" in names(read["bandwidth_grid"]), "the study of bandwidths has trained them"
+
+
+def test_networks_of_a_study_under_the_other_protocol_are_used() -> None:
+    paper, released = study_of(), study_of(protocol="released")
+    runs = pd.concat([runs_of(paper), runs_of(released)], ignore_index=True).drop_duplicates(
+        ["dataset", "split", "variant", "kernel_width", "posthoc_map", "posthoc_on", "posthoc_bandwidth"]
+    )
+    read = read_methods(runs, paper, methods_of(paper, runs))
+    pd.testing.assert_frame_equal(read[OTHER], methods_of(released, runs))
+    assert "mlp-3.qrt.scale" in families_of_other_readings(paper)
+    assert not set(families_of_other_readings(paper)) & set(plan_study(paper).families)
+
+
+def test_every_claim_is_judged_under_every_reading(tmp_path: Any) -> None:
+    study = study_of()
+    runs = runs_of(study)
+    table = pd.DataFrame(
+        {"dataset": DATASETS, "abbreviation": "", "group": "embedded", "top10": 0.1, "published_top10": np.nan}
+    ).assign(duplicates=0.0, train_rows=100, features=4, status="not in the paper", published_duplicates=np.nan)
+    empty = {kind: pd.DataFrame(columns=list(TABLES[kind][1])) for kind in ("curves", "predictions", "times", "maps")}
+    pool = Pool(runs=runs, methods=methods_of(study, runs), dataset_table=table, **empty)
+    verdicts, numbers = judge_readings(study, pool, log=lambda line: None)
+    claims = len(paper_claims())
+    assert verdicts.groupby("reading").size().to_dict() == dict.fromkeys(readings(study), claims)
+    assert set(verdicts["verdict"]) <= {"confirmed", "contradicted", "inconclusive", "not run"}
+    assert list(numbers.columns) == list(KEY_NUMBERS)
+    # Three datasets cannot show what 44 would have to show.
+    significance = verdicts[(verdicts["rule"] == "significantly_better") & (verdicts["reading"] == STUDY)]
+    assert set(significance["verdict"]) <= {"inconclusive", "not run"}
+    (tmp_path / "verdicts.csv").write_text(verdicts.to_csv(index=False))
+    again = read_verdicts(tmp_path / "verdicts.csv")
+    assert again["verdict"].tolist() == verdicts["verdict"].tolist()
+    np.testing.assert_allclose(again["estimate"].astype(float), verdicts["estimate"].astype(float))
