@@ -227,3 +227,9 @@ def test_limits_of_noise_take_in_its_peaks() -> None:
     low, high = value_limits([noise], np.empty(0), 0.5)
     assert low < noise.min()
     assert noise.max() < high < 0.05
+
+
+def test_limits_of_a_curve_of_two_points_hold_both() -> None:
+    low, high = value_limits([np.array([1.32, 1.30])], np.empty(0), 1.0)
+    assert low < 1.30
+    assert high > 1.32

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pandas as pd
 import pytest
 
 from conftest import PROJECT
+from qrt import verdict_job
 from qrt.claims.claim import paper_claims
 from qrt.config import StudyConfig, load_config, read_schema
 from qrt.experiments import plan_study
@@ -30,6 +33,7 @@ def study_of(**config: Any) -> StudyConfig:
         "base_models": ["MLP-3"],
         "methods": ["BASE", "QRC", "QRT", "QRTC"],
         "splits": [0, 1],
+        "grids": {"alpha_study": [0, 1]},
     }
     return load_config(base | config, read_schema(PROJECT / "workflow/schemas/config.schema.yaml"), root=PROJECT)
 
@@ -51,8 +55,9 @@ def rows_of(family: Family, dataset: str, split: int, generator: np.random.Gener
     return rows
 
 
-def runs_of(study: StudyConfig) -> pd.DataFrame:
-    generator = np.random.default_rng(0)
+@cache
+def runs_of(protocol: str = "paper") -> pd.DataFrame:
+    study, generator = study_of(protocol=protocol), np.random.default_rng(0)
     families = plan_study(study).families.values()
     rows = [
         row
@@ -88,7 +93,7 @@ def test_each_reading_turns_one_switch_to_the_other_protocols_value(preset: str)
 
 def test_switch_after_training_is_read_from_the_same_networks() -> None:
     study = study_of()
-    runs = runs_of(study)
+    runs = runs_of()
     read = read_methods(runs, study, methods_of(study, runs))
     for switch in ("posthoc_on", "posthoc_bandwidth", "pce"):
         expected = methods_of(replace(study, protocol=readings(study)[switch]), runs)
@@ -101,7 +106,7 @@ def test_switch_after_training_is_read_from_the_same_networks() -> None:
 
 def test_method_is_read_only_if_all_its_networks_were_trained() -> None:
     study = study_of()
-    runs = runs_of(study)
+    runs = runs_of()
     read = read_methods(runs, study, methods_of(study, runs))
     assert names(read["kernel_width"]) == {"BASE", "QRC"}
     assert set(read["kernel_width"].query("method == 'QRC'")["kernel_width"]) == {"scale"}
@@ -113,7 +118,7 @@ def test_method_is_read_only_if_all_its_networks_were_trained() -> None:
 
 def test_networks_of_a_study_under_the_other_protocol_are_used() -> None:
     paper, released = study_of(), study_of(protocol="released")
-    runs = pd.concat([runs_of(paper), runs_of(released)], ignore_index=True).drop_duplicates(
+    runs = pd.concat([runs_of(), runs_of("released")], ignore_index=True).drop_duplicates(
         ["dataset", "split", "variant", "kernel_width", "posthoc_map", "posthoc_on", "posthoc_bandwidth"]
     )
     read = read_methods(runs, paper, methods_of(paper, runs))
@@ -122,17 +127,18 @@ def test_networks_of_a_study_under_the_other_protocol_are_used() -> None:
     assert not set(families_of_other_readings(paper)) & set(plan_study(paper).families)
 
 
-def test_every_claim_is_judged_under_every_reading(tmp_path: Any) -> None:
+def test_claims_are_judged_under_every_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = paper_claims()[:20]
+    monkeypatch.setattr(verdict_job, "paper_claims", lambda: claims)
     study = study_of()
-    runs = runs_of(study)
+    runs = runs_of()
     table = pd.DataFrame(
         {"dataset": DATASETS, "abbreviation": "", "group": "embedded", "top10": 0.1, "published_top10": np.nan}
     ).assign(duplicates=0.0, train_rows=100, features=4, status="not in the paper", published_duplicates=np.nan)
     empty = {kind: pd.DataFrame(columns=list(TABLES[kind][1])) for kind in ("curves", "predictions", "times", "maps")}
     pool = Pool(runs=runs, methods=methods_of(study, runs), dataset_table=table, **empty)
     verdicts, numbers = judge_readings(study, pool, log=lambda line: None)
-    claims = len(paper_claims())
-    assert verdicts.groupby("reading").size().to_dict() == dict.fromkeys(readings(study), claims)
+    assert verdicts.groupby("reading").size().to_dict() == dict.fromkeys(readings(study), len(claims))
     assert set(verdicts["verdict"]) <= {"confirmed", "contradicted", "inconclusive", "not run"}
     assert list(numbers.columns) == list(KEY_NUMBERS)
     # Three datasets cannot show what 44 would have to show.

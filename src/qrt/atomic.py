@@ -35,8 +35,10 @@ def whole_file(path: Path) -> Iterator[Path]:
         os.replace(partial, path)
         _remove_leftovers(path)
     except OSError as error:
+        # Arrow has its own words for an error number; those of the system are better known.
+        why = os.strerror(error.errno) if error.errno else str(error)
         raise UserError(
-            f"{path}: cannot be written ({error.strerror or error}). Nothing was left behind; "
+            f"{path}: cannot be written ({why}). Nothing was left behind; "
             "free some space or mend the permissions, then run the same command again."
         ) from error
     finally:

@@ -24,8 +24,9 @@ def tuned_methods(runs: pd.DataFrame, experiment: Experiment, protocol: Protocol
     parts = []
     for method in experiment.methods:
         read = _reading(runs, method, protocol)
-        for _, of_dataset in read.groupby("dataset", sort=False):
-            chosen = _choose(of_dataset, method, protocol)
+        candidates = _candidates(read, protocol)
+        for dataset, of_dataset in read.groupby("dataset", sort=False):
+            chosen = _choose(candidates.loc[dataset], method)
             rows = of_dataset[of_dataset["variant"] == chosen["variant"]].sort_values("split", kind="stable")
             parts.append(rows.assign(experiment=experiment.name, method=method.name, **chosen))
     columns = list(METHODS)
@@ -50,15 +51,23 @@ def _reading(runs: pd.DataFrame, method: Method, protocol: Protocol) -> pd.DataF
     return of_method[right_form & right_width & (failed | (right_base & right_map))]
 
 
-def _choose(runs: pd.DataFrame, method: Method, protocol: Protocol) -> dict[str, object]:
-    """The chosen network of one dataset: its id, bandwidth and lambda (NaN where there was nothing to choose)."""
+def _candidates(runs: pd.DataFrame, protocol: Protocol) -> pd.DataFrame:
+    """One row per dataset and network: what it is, whether all its runs are ok, its metrics over splits."""
     metrics = {"nll": "val_nll", "pce": f"val_pce_{protocol.pce}", "crps": "val_crps_wis"}
-    candidates = runs.groupby("variant", sort=False).agg(
-        alpha=("alpha", "first"),
-        bandwidth=("bandwidth", "first"),
-        complete=("status", lambda status: (status == "ok").all()),
-        **{name: (column, "mean") for name, column in metrics.items()},
+    return (
+        runs.assign(ok=runs["status"] == "ok")
+        .groupby(["dataset", "variant"], sort=False)
+        .agg(
+            alpha=("alpha", "first"),
+            bandwidth=("bandwidth", "first"),
+            complete=("ok", "all"),
+            **{name: (column, "mean") for name, column in metrics.items()},
+        )
     )
+
+
+def _choose(candidates: pd.DataFrame, method: Method) -> dict[str, object]:
+    """The chosen network of one dataset: its id, bandwidth and lambda (NaN where there was nothing to choose)."""
     usable = candidates[candidates["complete"]] if candidates["complete"].any() else candidates
     by_bandwidth = usable.sort_values(["nll", "bandwidth"], na_position="last", kind="stable")
     best = by_bandwidth.reset_index().groupby("alpha", sort=False).head(1).set_index("alpha")

@@ -37,7 +37,7 @@ SMALL = 5.5  # points, of explanations
 NARROWEST = 0.8  # where panels would be narrower, there are fewer columns
 BOX_ROW, RANK_ROW = 0.19, 0.135  # heights of a method's row
 BARS, LONE_BARS = 1.45, 1.9  # heights of a panel of bars
-BARS_WIDTH = style.TWO_COLUMNS - EDGE - 0.74  # beside it are ticks and label
+BARS_WIDTH = style.TWO_COLUMNS - EDGE - 0.8  # beside it are ticks and label
 
 
 class _Page:

@@ -29,6 +29,7 @@ _ONE_EPOCH_LATER = 1  # published curves count epochs from 0, ours are epochs tr
 _DASHES = (0, (3, 1.5))
 _MOST_COLUMNS = 6
 _CUT = 0.5  # where a curve leaves the panel, in typical ranges
+_FEW_POINTS = 5  # of a curve that is shown whole
 _NO_CURVES = pd.DataFrame(columns=["dataset", "metric", "method", "epoch", "value"])
 _NO_MARKS = pd.DataFrame(columns=["dataset", "metric", "method", "mark", "selected_epoch", "value"])
 
@@ -226,9 +227,8 @@ def value_limits(
     reader looks for.
     """
     known = [curve for curve in curves if len(curve)] or [marks]
-    # Values, not interpolations: a single outlier is not typical of a short curve either.
-    low = float(min(np.quantile(curve, 0.02, method="higher") for curve in known))
-    high = float(max(np.quantile(curve, 0.8, method="lower") for curve in known))
+    typical = [_typical(curve) for curve in known]
+    low, high = min(low for low, _ in typical), max(high for _, high in typical)
     values = np.concatenate(known)
     farthest = max(low - values.min(), values.max() - high)
     reach = whole if farthest <= whole * (high - low) else _CUT
@@ -238,6 +238,15 @@ def value_limits(
         low, high = float(np.min([low, *near])), float(np.max([high, *near]))
     margin = 0.07 * (high - low) or 0.05 * max(abs(high), 1.0)
     return low - margin, high + margin
+
+
+def _typical(values: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """The range without the highest fifth, where the first epochs are; all of it for a curve of a few points."""
+    if len(values) < _FEW_POINTS:
+        return float(values.min()), float(values.max())
+    # Values, not interpolations: a single outlier is not typical of a short curve either.
+    low, high = np.quantile(values, 0.02, method="higher"), np.quantile(values, 0.8, method="lower")
+    return float(low), float(high)
 
 
 def _head(figure: Figure, title: str, *, published: bool) -> None:

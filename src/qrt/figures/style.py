@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -195,6 +196,7 @@ def panel_inches(axes: Axes) -> tuple[float, float]:
     return box.width / dpi, box.height / dpi
 
 
+@cache
 def text_inches(text: str, size: float) -> float:
     """How wide `text` will be in the font of the figures at `size` points."""
     if not text.strip():

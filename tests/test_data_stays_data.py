@@ -1,0 +1,91 @@
+"""What comes in stays data: text is escaped where it goes out, and no code of ours runs it or trusts it blindly."""
+
+from __future__ import annotations
+
+import ast
+import html
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import PROJECT
+from qrt.data.openml_source import _nominal_features
+from qrt.tables.formats import escape_latex, escape_markdown, to_latex, to_markdown
+from test_hostile_input import quick, words
+
+LATEX_COMMANDS = re.compile(r"\\(textbackslash|textasciitilde|textasciicircum|textless|textgreater)\{\}|\\[&%$#_{}]")
+
+
+@quick
+@given(words)
+def test_no_special_character_of_latex_survives(text: str) -> None:
+    escaped = escape_latex(text)
+    assert not set(LATEX_COMMANDS.sub("", escaped)) & set("\\&%$#_{}~^\n\r")
+    assert "\n" not in escaped
+
+
+@quick
+@given(words)
+def test_no_markup_and_no_html_survive_in_markdown(text: str) -> None:
+    escaped = escape_markdown(text)
+    assert not set(re.sub(r"\\[\\`*_\[\]|#~]", "", escaped)) & set("\\`*_[]|#~<>\n\r")
+    assert not re.search(r"&(?!amp;|lt;|gt;)", escaped)
+    assert html.unescape(re.sub(r"\\([\\`*_\[\]|#~])", r"\1", escaped)) == " ".join(text.split())
+
+
+@quick
+@given(st.lists(st.tuples(words, words), min_size=1, max_size=3), words)
+def test_table_keeps_its_shape_whatever_its_cells_hold(cells: list[tuple[str, str]], caption: str) -> None:
+    table = pd.DataFrame(cells, columns=["a", "b"], dtype=object)
+    rows = to_markdown(table, caption).splitlines()[2:]
+    assert len(rows) == len(cells) + 2
+    assert all(len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 3 for row in rows)
+    body = to_latex(table, caption, "table:x").splitlines()[5:-1]
+    assert len(body) == len(cells)
+    assert all(len(re.findall(r"(?<!\\)&", row)) == 1 for row in body)
+
+
+def calls_of(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), node
+
+
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load"}
+FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "joblib", "marshal", "shelve", "cloudpickle"}
+FORBIDDEN_KEYWORDS = {("shell", True), ("verify", False), ("allow_pickle", True), ("weights_only", False)}
+SOURCES = sorted([*(PROJECT / "src").rglob("*.py"), *(PROJECT / "workflow").rglob("*.py")])
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+def test_code_never_runs_data_and_never_skips_the_check_of_a_server(source: Path) -> None:
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    for name, call in calls_of(tree):
+        assert name not in FORBIDDEN_CALLS, name
+        given_ = {(word.arg, word.value.value) for word in call.keywords if isinstance(word.value, ast.Constant)}
+        assert not given_ & FORBIDDEN_KEYWORDS, ast.unparse(call)
+        if name in ("np.load", "numpy.load"):
+            assert ("allow_pickle", False) in given_, ast.unparse(call)
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        assert not {name.split(".")[0] for name in names} & FORBIDDEN_MODULES
+        assert not (isinstance(node, ast.Attribute) and node.attr == "verify"), "a session's check of the server"
+
+
+LAUGHS = """<?xml version="1.0"?><!DOCTYPE lol [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>
+<oml:data_features xmlns:oml="http://openml.org/openml">&b;</oml:data_features>"""
+
+
+def test_answer_of_a_server_that_defines_entities_is_refused() -> None:
+    calls = SimpleNamespace(_perform_api_call=lambda *_: LAUGHS)
+    client: Any = SimpleNamespace(_api_calls=calls, exceptions=SimpleNamespace(OpenMLServerException=KeyError))
+    with pytest.raises(ValueError, match="defines entities"):
+        _nominal_features(client, 1)
