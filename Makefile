@@ -13,7 +13,7 @@ READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
 export PATH := $(BIN):$(PATH)
 
-.PHONY: help environment demo test lint bench format docs lock clean
+.PHONY: help environment demo figures report test lint bench format docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -35,8 +35,17 @@ $(READY): requirements.lock pyproject.toml
 
 demo: environment ## the whole workflow on embedded datasets, into demo/
 	@snakemake --profile workflow/profiles/smoke
-	@cat demo/paper_figures/table3_datasets.md
-	@echo "The demo's tables are in demo/paper_figures, its results (docs/results.md) in" demo/results_*
+	@snakemake --profile workflow/profiles/smoke --report report.html --quiet all
+	@sed -n 's/^\* //p' demo/results_*/statistics/landing.rst | sed 's/\\//g'
+	@echo "Scorecard: demo/paper_figures/scorecard.html; figures and tables beside it. Report: demo/report.html"
+
+figures: environment ## draw every figure and table anew from finished results, training nothing
+	@rules="$$(python -c 'from qrt.figures_plan import ARTIFACTS; print(*ARTIFACTS)')"
+	@snakemake --cores all --forcerun $$rules --allowed-rules figures tables $$rules -- figures tables
+
+report: environment ## one page with everything that is finished: report.html and report.zip
+	@snakemake --report report.html
+	@snakemake --report report.zip
 
 test: lint ## lint and tests
 	@pytest
@@ -60,7 +69,7 @@ format: environment ## format the code in place
 docs: environment ## write docs/configuration.md and docs/results.md anew from the schema and the tables
 	@python -m qrt.config_documentation workflow/schemas/config.schema.yaml > .docs.partial
 	@mv .docs.partial docs/configuration.md
-	@python -c 'from qrt.result_tables import documentation; print(documentation(), end="")' > .docs.partial
+	@python -m qrt.results_documentation > .docs.partial
 	@mv .docs.partial docs/results.md
 
 lock: environment ## write requirements.lock anew from .venv

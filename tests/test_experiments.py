@@ -15,7 +15,8 @@ from qrt.engine.evaluation import METRICS as EVALUATED
 from qrt.errors import UserError
 from qrt.experiments import Experiment, Plan, plan_study
 from qrt.family import Family, failed_runs, network_columns
-from qrt.result_tables import METRICS, RUNS, as_table, concatenate, documentation, read_frame, write_rows
+from qrt.result_tables import METRICS, RUNS, as_table, concatenate, read_frame, write_rows
+from qrt.results_documentation import documentation
 
 
 def plan(**config: Any) -> Plan:

@@ -116,7 +116,7 @@ def _discreteness(number: int, method: str) -> Artifact:
 
 
 def _densities(number: int, dataset: str, stand_in: str) -> Artifact:
-    title = "predictive densities of single test rows"
+    title = f"predictive densities of single test rows of {dataset}"
     return Artifact(f"Figure {number}", title, "densities", datasets=(dataset,), stand_ins=(stand_in,))
 
 
@@ -220,6 +220,12 @@ EXAMPLE_DATASETS = tuple(
 )
 # What tells BASE, QRC, QRT and QRTC apart in figures of single datasets.
 EXAMPLE_EXPERIMENTS = ("main", "base_train")
+
+
+def in_order(artifact: Artifact) -> str:
+    """The number of an artifact in words that sort: Figure 03."""
+    kind, number = artifact.number.split()
+    return f"{kind} {int(number):02d}"
 
 
 def short_target(name: str) -> str:

@@ -242,16 +242,3 @@ def _checksum(table: pa.Table) -> bytes:
         values = "\0".join(present.to_pylist()).encode() if text else present.to_numpy().tobytes()
         digest.update(f"{name} {column.type} ".encode() + column.is_null().to_numpy().tobytes() + values)
     return digest.hexdigest().encode()
-
-
-def documentation() -> str:
-    """The data dictionary as Markdown."""
-    lines = [
-        "# Results",
-        "",
-        "Written from `qrt.result_tables` by `make docs`; edit that module, not this page. All tables are Parquet.",
-    ]
-    for name, (meaning, columns) in TABLES.items():
-        lines += ["", f"## `{name}.parquet`", "", meaning, "", "| column | type | meaning |", "|---|---|---|"]
-        lines += [f"| `{column}` | {kind} | {text} |" for column, (kind, text) in columns.items()]
-    return "\n".join([*lines, ""])

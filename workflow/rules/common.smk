@@ -22,6 +22,7 @@ from qrt.figures_plan import (
     EXAMPLE_EXPERIMENTS,
     FIGURES,
     TABLES,
+    in_order,
     short_target,
 )
 
@@ -150,7 +151,9 @@ def figure_inputs(name):
     """The result files that a figure draws from; what the study does not have is left out, and the figure says so."""
     artifact = FIGURES[name]
     shown = artifact.shown(STUDY.datasets)
-    tables = {table: [] for table in ("methods", "curves", "predictions", "maps", "sample")}
+    tables = {
+        table: [] for table in ("methods", "curves", "predictions", "maps", "sample")
+    }
     tables["methods"] = expand(
         f"{STUDY.results}/methods/{{experiment}}.parquet",
         experiment=[one for one in artifact.experiments if one in PLAN.experiments],
@@ -177,9 +180,7 @@ def figure_inputs(name):
 
 # Families that other readings of the same networks can use, if another study in this folder has trained them.
 OTHER_FAMILIES = [
-    family
-    for family in families_of_other_readings(STUDY)
-    if trained_elsewhere(family)
+    family for family in families_of_other_readings(STUDY) if trained_elsewhere(family)
 ]
 
 

@@ -41,7 +41,7 @@ for figure_name in FIGURES:
                 caption=f"{Path.cwd()}/{STUDY.results}/statistics/{figure_name}/caption.rst",
                 category="Figures",
                 labels={
-                    "figure": FIGURES[figure_name].number,
+                    "figure": in_order(FIGURES[figure_name]),
                     "shows": FIGURES[figure_name].title,
                 },
             ),

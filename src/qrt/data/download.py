@@ -127,7 +127,7 @@ def waiting_seconds(number: int, retry_after: float | None, settings: TransferSe
     if retry_after is not None:
         return min(max(retry_after, 0.0), settings.longest_retry_after_seconds)
     longest = min(settings.first_wait_seconds * 2.0 ** (number - 1), settings.longest_wait_seconds)
-    return longest * random.uniform(0.5, 1.0)  # noqa: S311 - spreads clients, guards no secret
+    return longest * random.uniform(0.5, 1.0)
 
 
 @contextlib.contextmanager

@@ -146,7 +146,7 @@ def _nominal_features(openml: types.ModuleType, data_id: int) -> frozenset[str]:
         return frozenset()  # the server has not analysed the dataset; the header of the file says it too
     if "<!DOCTYPE" in answer:
         raise ValueError("an answer that defines entities")
-    root = ElementTree.fromstring(answer)  # noqa: S314 - without entities of its own an answer cannot blow itself up
+    root = ElementTree.fromstring(answer)
     if root.tag != f"{_NAMESPACE}data_features":
         raise ValueError(f"{root.tag} instead of data_features")
     features = root.iter(f"{_NAMESPACE}feature")

@@ -105,18 +105,3 @@ COLUMNS: dict[str, dict[str, str]] = {
         "nll": "its negative log-likelihood",
     },
 }
-
-
-def documentation() -> str:
-    """The statistics tables as Markdown."""
-    lines = [
-        "",
-        "# Statistics",
-        "",
-        "Every number of a figure: one folder per figure under `statistics/`, a CSV for each table and",
-        "`summary.json`, which says what the figure stands on (protocol, datasets, splits, what was left out and why).",
-    ]
-    for name, columns in COLUMNS.items():
-        lines += ["", f"## `{name}.csv`", "", "| column | meaning |", "|---|---|"]
-        lines += [f"| `{column}` | {meaning} |" for column, meaning in columns.items()]
-    return "\n".join([*lines, ""])
