@@ -5,18 +5,26 @@ from __future__ import annotations
 import ast
 import html
 import re
+import shutil
+import ssl
+import subprocess
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
+import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import PROJECT
+from qrt.data.download import TransferSettings, download, refuse_error_status
 from qrt.data.openml_source import _nominal_features
+from qrt.data.raw_table import SourceUnavailable
 from qrt.tables.formats import escape_latex, escape_markdown, to_latex, to_markdown
 from test_hostile_input import quick, words
 
@@ -89,3 +97,62 @@ def test_answer_of_a_server_that_defines_entities_is_refused() -> None:
     client: Any = SimpleNamespace(_api_calls=calls, exceptions=SimpleNamespace(OpenMLServerException=KeyError))
     with pytest.raises(ValueError, match="defines entities"):
         _nominal_features(client, 1)
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate for the loopback address that nobody vouches for, with its key."""
+    path, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
+    )
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl to make a certificate")
+    subprocess.run([*command.split(), "-out", str(path), "-keyout", str(key)], check=True, capture_output=True)
+    path.write_text(path.read_text() + key.read_text())
+    return path
+
+
+@pytest.fixture
+def encrypted_server(certificate: Path) -> Iterator[str]:
+    """The address of a server that speaks TLS with that certificate."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "4")
+            self.end_headers()
+            self.wfile.write(b"1,2\n")
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing to the terminal."""
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"https://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+ONCE = TransferSettings(attempts=1, connect_seconds=5, read_seconds=5)
+
+
+def test_server_that_nobody_vouches_for_is_refused(encrypted_server: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceUnavailable, match="certificate verify failed"):
+        download(f"{encrypted_server}/data", tmp_path / "file", tmp_path / "slots", ONCE)
+    assert not (tmp_path / "file").exists()
+
+
+def test_way_from_https_to_http_is_not_followed_unseen(
+    encrypted_server: str, certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    assert download(f"{encrypted_server}/data", tmp_path / "file", tmp_path / "slots", ONCE).size == 4
+    answer = requests.Response()
+    answer.status_code, answer.url = 200, "http://127.0.0.1:9/data"
+    with pytest.raises(SourceUnavailable, match="away from https"):
+        refuse_error_status(f"{encrypted_server}/data", answer)

@@ -26,16 +26,14 @@ from qrt.figures_plan import ARTIFACTS, DISCRETE, Artifact, Comparison
 from qrt.pages.landing import escape_rst
 from qrt.protocol import describe
 from qrt.statistics.columns import COLUMNS
-from qrt.statistics.compared import Compared
 from qrt.statistics.comparison import compare
-from qrt.statistics.curves import curve_statistics
+from qrt.statistics.curves import CURVE_METRICS, curve_statistics
 from qrt.statistics.densities import density_statistics
 from qrt.statistics.discreteness import discreteness_statistics
 from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
 from qrt.statistics.headline import headline
 from qrt.statistics.metrics import figure_metrics
 
-CURVE_METRICS = ("nll_recalibrated", "nll_base", "alpha_entropy_pit", "pce")
 LONGEST_LIST = 3  # reasons that a footer names
 
 
@@ -67,22 +65,13 @@ def dataset_set(comparison: Comparison, study: StudyConfig, results: Results) ->
     return [name for name in study.datasets if known.get(name, 0.0) <= DISCRETE]
 
 
-def compared_methods(comparison: Comparison, methods: pd.DataFrame) -> list[Compared]:
-    """The methods of a comparison; those of whole experiments in the order of the results."""
-    compared = list(comparison.compared)
-    for experiment in comparison.whole:
-        names = methods.loc[methods["experiment"] == experiment, "method"].unique()
-        compared += [Compared(experiment, name, name) for name in names]
-    return [method for method in compared if method != comparison.baseline]
-
-
 def comparison_statistics(comparison: Comparison, study: StudyConfig, results: Results) -> FigureStatistics:
     """The statistics of a comparison under the study's protocol."""
     comparison = comparison.under(study.protocol)
     suffixes = figure_metrics(study.protocol)
     return compare(
         results.methods,
-        compared_methods(comparison, results.methods),
+        comparison.among(results.methods),
         comparison.baseline,
         {metric: suffixes[metric] for metric in comparison.metrics},
         dataset_set(comparison, study, results),

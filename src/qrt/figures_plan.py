@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from qrt.protocol import Protocol
 from qrt.statistics.compared import Compared
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Kind = Literal["comparison", "differences", "decomposition", "pages", "discreteness", "maps", "densities", "table"]
 DatasetSet = Literal["non_discrete", "all"]
@@ -46,6 +49,14 @@ class Comparison:
         if not self.baseline_by_protocol:
             return self
         return replace(self, baseline=BASE_TRAIN if protocol.ablation_baseline == "train" else BASE)
+
+    def among(self, methods: pd.DataFrame) -> tuple[Compared, ...]:
+        """The compared methods without the baseline; those of whole experiments in the order of the results."""
+        compared = list(self.compared)
+        for experiment in self.whole:
+            names = methods.loc[methods["experiment"] == experiment, "method"].unique()
+            compared += [Compared(experiment, name, name) for name in names]
+        return tuple(method for method in compared if method != self.baseline)
 
     @property
     def experiments(self) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from qrt.verdict_job import KEY_NUMBERS
 _HEAD = """\
 # Results
 
-Written by `make docs` from the modules that define the tables; edit those, not this page. Result tables are Parquet, all
-others CSV.
+Written by `make docs` from the modules that define the tables; edit those, not this page. Result tables are Parquet,
+all others CSV.
 """
 _STATISTICS = """
 # Statistics

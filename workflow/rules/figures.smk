@@ -57,7 +57,7 @@ for figure_name in FIGURES:
             code=code_version("qrt.figure_job"),
             name=figure_name,
             study=STUDY_JSON,
-            folder=f"{STUDY.results}/statistics/{figure_name}",
+            folder=subpath(output[0], parent=True),
         shell:
             "python -m qrt figure {params.name} --study {params.study:q} --records {input.records}"
             " --methods {input.methods} --curves {input.curves} --predictions {input.predictions}"

@@ -24,7 +24,7 @@ rule verdicts:
     params:
         code=code_version("qrt.verdict_job"),
         study=STUDY_JSON,
-        results=STUDY.results,
+        results=subpath(input[0], parent=True),
         others=OTHER_FAMILIES,
     shell:
         "python -m qrt verdicts --study {params.study:q} --results {params.results} --datasets {input.datasets}"

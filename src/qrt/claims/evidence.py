@@ -15,11 +15,10 @@ from qrt.figures_plan import ARTIFACTS, DISCRETE, Comparison
 from qrt.protocol import Protocol
 from qrt.statistics.compared import Compared
 from qrt.statistics.comparison import compare
-from qrt.statistics.curves import curve_statistics
+from qrt.statistics.curves import CURVE_METRICS, curve_statistics
 from qrt.statistics.figure_statistics import FigureStatistics
 from qrt.statistics.metrics import figure_metrics
 
-CURVE_METRICS = ("nll_recalibrated", "nll_base", "alpha_entropy_pit", "pce")
 # Comparisons that claims are about and no figure of the paper shows.
 _MAIN = ARTIFACTS["fig03_main"].comparison or Comparison(())
 _BASE_MODELS = ARTIFACTS["fig08_base_models"].comparison or Comparison(())

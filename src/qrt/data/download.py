@@ -189,8 +189,14 @@ def network_faults(address: str, settings: TransferSettings) -> Iterator[None]:
 
 
 def refuse_error_status(address: str, response: requests.Response) -> None:
-    """`TryAgain` for 429 and 5xx, `SourceUnavailable` for every other answer that is not a success."""
+    """`TryAgain` for 429 and 5xx, `SourceUnavailable` for every other answer that is not a success.
+
+    No success either: an answer to https that came by way of plain http, where anyone may have written it.
+    """
     ask_again_if_busy(response)
+    way = [urlsplit(step.url).scheme for step in (*response.history, response)]
+    if urlsplit(address).scheme == "https" and set(way) != {"https"}:
+        raise SourceUnavailable(f"{address}: was led on to {response.url}, away from https; it is refused.")
     if not response.ok:
         raise SourceUnavailable(
             f"{address}: the server answered {response.status_code} {response.reason or ''}".rstrip() + "."

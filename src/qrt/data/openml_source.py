@@ -144,7 +144,7 @@ def _nominal_features(openml: types.ModuleType, data_id: int) -> frozenset[str]:
         answer = openml._api_calls._perform_api_call(f"data/features/{data_id}", "get")
     except openml.exceptions.OpenMLServerException:
         return frozenset()  # the server has not analysed the dataset; the header of the file says it too
-    if "<!DOCTYPE" in answer:
+    if "<!DOCTYPE" in answer:  # entities that grow to gigabytes
         raise ValueError("an answer that defines entities")
     root = ElementTree.fromstring(answer)
     if root.tag != f"{_NAMESPACE}data_features":

@@ -37,7 +37,7 @@ def draw_agreement(points: pd.DataFrame, *, title: str = "test NLL minus that of
     for axes, method in zip(grid[0], methods, strict=True):
         _draw_panel(axes, points[points["method"] == method], method, low, high)
     grid[0][0].set_ylabel("ours")
-    figure.suptitle(style.plain(title), fontsize=8.5, fontweight="bold", x=0.01, ha="left", y=0.985)
+    style.add_title(figure, title)
     return figure
 
 

@@ -32,7 +32,7 @@ def draw_calibration_maps(statistics: FigureStatistics, *, title: str) -> Figure
     below = _FOOTER / height
     layout = ConstrainedLayoutEngine(rect=(0, below, 1, 1 - below))
     figure, panels = plt.subplots(2, 2, figsize=(style.TWO_COLUMNS, height), layout=layout, width_ratios=(3, 2))
-    figure.suptitle(style.plain(title))
+    style.add_title(figure, title)
     for column, (left, right) in enumerate(((0.0, 1.0), (0.0, _END))):
         cdf, pdf = panels[:, column]
         _draw(cdf, maps, "cdf", left, right)

@@ -25,10 +25,11 @@ def bar_levels(ranks: pd.DataFrame, groups: pd.DataFrame) -> dict[int, int]:
     """group -> level of its bar (0 is nearest the methods), so that bars of one level keep apart; of one metric."""
     mean_ranks = ranks.set_index("method")["mean_rank"]
     spans = groups["method"].map(mean_ranks).groupby(groups["group"]).agg(["min", "max"]).sort_values(["min", "max"])
+    gap = 0.05 * (mean_ranks.max() - mean_ranks.min())
     filled: list[float] = []  # worst rank so far on each level
     levels = {}
     for group, best, worst in spans.itertuples():
-        level = next((level for level, last in enumerate(filled) if best > last + 0.15), len(filled))
+        level = next((level for level, last in enumerate(filled) if best > last + gap), len(filled))
         filled[level : level + 1] = [worst]
         levels[int(group)] = level
     return levels

@@ -36,7 +36,7 @@ def draw_densities(statistics: FigureStatistics, *, dataset: str, title: str) ->
     layout = ConstrainedLayoutEngine(rect=(0, below, 1, 1 - below), w_pad=0.02, h_pad=0.02)
     size = (style.TWO_COLUMNS, height)
     figure, panels = plt.subplots(len(METHODS), len(rows), figsize=size, layout=layout, squeeze=False)
-    figure.suptitle(style.plain(title))
+    style.add_title(figure, title)
     for column, row in zip(panels.T, rows, strict=True):
         curves, marks = densities[densities["row"] == row], instances[instances["row"] == row]
         top = panel_height(curves)

@@ -35,7 +35,7 @@ def draw_discreteness(statistics: FigureStatistics, *, method: str, metrics: Seq
     layout = ConstrainedLayoutEngine(rect=(0, below, 1, 1 - below))
     size = (style.TWO_COLUMNS, height)
     figure, panels = plt.subplots(1, len(metrics), figsize=size, layout=layout, squeeze=False)
-    figure.suptitle(style.plain(title))
+    style.add_title(figure, title)
     drawn = []
     for axes, metric in zip(panels[0], metrics, strict=True):
         axes.set_title(metric, pad=13)

@@ -16,7 +16,17 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from qrt.figures.style import GREY, ONE_COLUMN, TWO_COLUMNS, colour, message_figure, plain, say_in, short_name
+from qrt.figures.style import (
+    GREY,
+    ONE_COLUMN,
+    TWO_COLUMNS,
+    add_title,
+    colour,
+    message_figure,
+    plain,
+    say_in,
+    short_name,
+)
 from qrt.statistics.figure_statistics import FigureStatistics
 
 _LABELS = {
@@ -267,7 +277,7 @@ def _head(figure: Figure, title: str, *, published: bool) -> None:
         }
         handles.append(Line2D([], [], color=GREY, linewidth=0.7, label="published", **dashed))
     width, height = figure.get_size_inches()
-    figure.suptitle(plain(title), fontsize=8.5, y=1 - 0.05 / height, va="top")
+    add_title(figure, title).set(y=1 - 0.05 / height, va="top")
     figure.legend(
         handles=handles,
         ncols=len(handles) if width > ONE_COLUMN else 3,

@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.font_manager import FontProperties
 from matplotlib.scale import SymmetricalLogScale, SymmetricalLogTransform
 from matplotlib.textpath import TextPath
@@ -167,6 +168,11 @@ def paper_style() -> Iterator[None]:
     }
     with mpl.rc_context(settings):
         yield
+
+
+def add_title(figure: Figure, title: str) -> Text:
+    """The title of a whole figure, at its upper left corner."""
+    return figure.suptitle(plain(title), fontsize=8.5, fontweight="bold", x=0.01, ha="left")
 
 
 def add_footer(figure: Figure, text: str) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
 
+CURVE_METRICS = ("nll_recalibrated", "nll_base", "alpha_entropy_pit", "pce")
 CURVES = ("BASE", "QRT")
 STARS = ("QRC", "QRTC")
 CURVE_COLUMNS = ("dataset", "method", "part", "metric", "epoch", "runs", "mean", "standard_error", "all_alive")
