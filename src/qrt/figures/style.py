@@ -15,9 +15,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 from matplotlib.font_manager import FontProperties
 from matplotlib.scale import SymmetricalLogScale, SymmetricalLogTransform
+from matplotlib.text import Text
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
