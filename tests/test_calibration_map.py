@@ -241,3 +241,12 @@ def test_unknown_names_are_refused_with_the_known_ones() -> None:
         fit_map("SPLINE", some_pits("uniform"))  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"'wide'.*variance"):
         fit_map("REFL", some_pits("uniform"), 0.1, "wide")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("centre", [0.3, 0.5, 0.7])
+def test_tabulated_cdf_stays_in_the_unit_interval_where_the_map_is_flat(centre: float) -> None:
+    # The interpolation between values of 1e-22 may fall below 0, which is no PIT any more.
+    pits = centre + 0.01 * torch.linspace(-1, 1, 512, dtype=torch.float64)
+    fitted = fit_map("REFL", pits, 0.05, "variance")
+    values = fitted.tabulated_cdf(torch.linspace(0, 1, 20_001, dtype=torch.float64))
+    assert bool(((values >= 0) & (values <= 1)).all())

@@ -198,7 +198,8 @@ class KernelMap:
         value = torch.index_select(c3, 0, cell)
         for coefficient in (c2, c1, c0):
             value = torch.addcmul(torch.index_select(coefficient, 0, cell), value, t)
-        return value.reshape(points.shape)
+        # Between values next to 0 or 1 the cubic may leave [0, 1] by rounding.
+        return value.clamp_(0, 1).reshape(points.shape)
 
     @cached_property
     def _table(self) -> Tensor:
