@@ -13,7 +13,7 @@ READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
 export PATH := $(BIN):$(PATH)
 
-.PHONY: help environment demo figures report test lint bench format docs lock clean
+.PHONY: help environment demo figures report test test-slurm lint bench format docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -49,6 +49,9 @@ report: environment ## one page with everything that is finished: report.html an
 
 test: lint ## lint and tests
 	@pytest
+
+test-slurm: environment ## a study on a real Slurm of one node (root and apt; skipped elsewhere)
+	@python tests/slurm/run.py
 
 lint: environment ## ruff, mypy, snakefmt, snakemake --lint
 	@ruff check .

@@ -11,6 +11,24 @@ configfile: f"{workflow.basedir}/config.yaml"
 include: "workflow/rules/common.smk"
 
 
+# What takes seconds runs where Snakemake runs, also on a cluster; so does fetching, which needs the network.
+localrules:
+    all,
+    fetch,
+    tune,
+    tune_example,
+    collect_dataset,
+    collect_methods,
+    collect_study,
+    collect_times,
+    maps,
+    table1_methods,
+    table2_times,
+    table3_datasets,
+    scorecard,
+    agreement,
+
+
 wildcard_constraints:
     dataset=NAME_PATTERN,
     split="[0-9]+",

@@ -1,4 +1,4 @@
-"""What a training job costs, estimated from rows, features and networks before it runs (docs/engine.md)."""
+"""What a training job costs, estimated from rows, features and networks before it runs (docs/cluster.md)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from qrt.family import Family
 
 UNKNOWN_SHAPE = (60_000, 100)  # of data of the user's own: rather too much than too little
 _BATCH = 512
-_EPOCHS = 150  # rarely more; small datasets train longer, but their epochs cost nothing
-_MS_PER_STEP = {"mlp": 3.0, "resnet": 100.0}  # of one network at a full batch
+_SMALLEST_SHARE = 0.4  # of a full batch: a small one costs more than its share
+_EPOCHS = {"mlp": 150, "resnet": 100}  # rarely more; small datasets train longer, but their epochs cost nothing
+_MS_PER_STEP = {"mlp": 3.5, "resnet": 140.0}  # of one network with a mixture of 1 or 3 at a full batch
+_LARGE_MIXTURE = 2.0  # times as much for a mixture of 10
 _MS_PER_FEATURE = 0.01  # the first layer
+_MS_PER_CURVE_ROW, _CURVE_ROWS = 0.012, 8192  # per-epoch records of a network with a map
 _MB_PER_NETWORK = {"mlp": 8, "resnet": 200}  # parameters, gradients, optimiser, best parameters, activations
 _MB_PER_FEATURE = 0.003
-_START_SECONDS = 30
+_START_SECONDS = 4
+_SLOW_START_SECONDS = 26  # on a busy file system
+_GROUPED_SECONDS = {"train_seconds": 60.0, "train_minutes": 300.0}
 _SAFETY = 3
 
 
@@ -31,15 +36,26 @@ def table_shape(dataset: str) -> tuple[int, int]:
 def training_seconds(dataset: str, family: Family, max_epochs: int) -> float:
     """Estimated seconds of one training job on one core."""
     rows, features = table_shape(dataset)
-    steps = max(1, rows // _BATCH) * min(_EPOCHS, max_epochs)
-    share = min(1.0, rows / _BATCH)  # of a full batch
-    per_step = sum(_MS_PER_STEP[network.base_model] + _MS_PER_FEATURE * features for network in family.networks)
-    return _START_SECONDS + steps * per_step * max(share, 0.2) / 1000
+    steps = max(1, rows // _BATCH) * min(1.0, max(_SMALLEST_SHARE, rows / _BATCH))
+    milliseconds = 0.0
+    for network in family.networks:
+        per_step = _MS_PER_STEP[network.base_model] * (_LARGE_MIXTURE if network.components > 3 else 1)
+        records = _MS_PER_CURVE_ROW * min(rows, _CURVE_ROWS) if family.curves and network.alpha else 0.0
+        per_epoch = steps * (per_step + _MS_PER_FEATURE * features) + records
+        milliseconds += min(_EPOCHS[network.base_model], max_epochs) * per_epoch
+    return _START_SECONDS + milliseconds / 1000
 
 
 def training_minutes(dataset: str, family: Family, max_epochs: int, attempt: int) -> int:
     """Minutes to ask a cluster for; more with each attempt."""
-    return int(attempt * _SAFETY * training_seconds(dataset, family, max_epochs) / 60) + 10
+    seconds = training_seconds(dataset, family, max_epochs) + _SLOW_START_SECONDS
+    return int(attempt * _SAFETY * seconds / 60) + 2
+
+
+def training_group(dataset: str, family: Family, max_epochs: int) -> str | None:
+    """The group in which a cluster runs a training job with others of its length; None if it is long enough."""
+    seconds = training_seconds(dataset, family, max_epochs) - _START_SECONDS
+    return next((group for group, limit in _GROUPED_SECONDS.items() if seconds < limit), None)
 
 
 def training_memory(dataset: str, family: Family, attempt: int) -> int:

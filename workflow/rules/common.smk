@@ -8,7 +8,7 @@ from snakemake.exceptions import WorkflowError
 
 from qrt.code_version import code_version
 from qrt.config import load_config, read_schema
-from qrt.cost import table_shape, training_memory, training_minutes
+from qrt.cost import table_shape, training_group, training_memory, training_minutes
 from qrt.data.embedded import EMBEDDED
 from qrt.data.fetch import next_attempt
 from qrt.data.raw_store import RAW_FORMAT
@@ -126,6 +126,11 @@ def example_option(wildcards):
 
 def train_memory(wildcards, attempt):
     return training_memory(wildcards.dataset, PLAN.families[wildcards.family], attempt)
+
+
+def train_group(wildcards):
+    epochs = STUDY.training["max_epochs"]
+    return training_group(wildcards.dataset, PLAN.families[wildcards.family], epochs)
 
 
 def train_minutes(wildcards, attempt):

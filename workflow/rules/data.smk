@@ -46,7 +46,7 @@ rule prepare:
     threads: 1
     resources:
         mem_mb=8000,
-        runtime=60,
+        runtime=10,
     params:
         code=code_version("qrt.data.prepared_store"),
         folder=subpath(output[0], parent=True),

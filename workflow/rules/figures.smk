@@ -47,6 +47,7 @@ for figure_name in FIGURES:
             ),
         log:
             f"logs/{STUDY.results}/figures/{figure_name}.log",
+        localrule: True
         conda:
             "../../environment.yml"
         threads: 1

@@ -12,6 +12,8 @@ rule train:
     log:
         "logs/train/{dataset}/split{split}/{family}.log",
     priority: 1
+    group:
+        train_group
     conda:
         "../../environment.yml"
     threads: 1
