@@ -31,6 +31,7 @@ localrules:
 
 wildcard_constraints:
     dataset=NAME_PATTERN,
+    family="|".join(re.escape(name) for name in PLAN.families),
     split="[0-9]+",
     kind="runs|curves|predictions",
 

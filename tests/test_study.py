@@ -132,6 +132,13 @@ def test_more_of_a_study_trains_only_what_is_new_and_less_trains_nothing(copy: P
         assert "train" not in copy.planned(**fewer)
 
 
+def test_networks_that_a_study_under_another_protocol_left_are_read_and_never_trained(copy: Project) -> None:
+    # As if a study with the other kernel width had been run in the same folder.
+    for file in (copy.folder / "results/networks").glob("*/*/*.qrt.variance.*"):
+        shutil.copy(file, file.with_name(file.name.replace("variance", "scale")))
+    assert copy.planned() == {"all": 1, "scorecard": 1, "verdicts": 1}
+
+
 def test_other_protocol_has_its_own_results_and_shares_what_it_can(copy: Project) -> None:
     switches = TINY["switches"] | {"kernel_width": "scale"}
     assert copy.planned(switches=switches)["train"] == 2, "plain networks are there already"
