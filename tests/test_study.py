@@ -15,8 +15,11 @@ import pandas as pd
 import pytest
 import yaml
 
+from browser import CHROMIUM, Browser
 from conftest import PROJECT
+from qrt.claims.claim import paper_claims
 from qrt.config import load_config, read_schema
+from qrt.figures_plan import ARTIFACTS, FIGURES, in_order
 from snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
 
 pytestmark = pytest.mark.workflow
@@ -33,6 +36,8 @@ TINY: dict[str, Any] = {
 }
 SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
 RESULTS = load_config(TINY, SCHEMA, PROJECT).results
+# The tables alone: what a test of training need not draw.
+TABLES = [f"{RESULTS}/{name}.parquet" for name in ("runs", "methods", "curves", "predictions", "times")]
 VOLATILE = ["train_seconds", "package_version", "torch_version", "threads", "cpu"]
 
 
@@ -101,12 +106,49 @@ def test_study_has_every_table_and_a_second_call_does_nothing(finished: Project)
     assert finished.planned() == {}
 
 
+def test_study_has_every_figure_and_table_of_the_paper_and_a_verdict_on_every_claim(finished: Project) -> None:
+    made = {path.name for path in (finished.folder / "paper_figures").iterdir()}
+    for name, artifact in ARTIFACTS.items():
+        forms = ("csv", "tex", "md") if artifact.kind == "table" else ("pdf", "png")
+        assert {f"{name}.{form}" for form in forms} <= made
+    for page in ("scorecard", "disagreements", "agreement"):
+        assert {f"{page}.{form}" for form in ("html", "csv", "md")} <= made
+    scorecard = pd.read_csv(finished.folder / "paper_figures/scorecard.csv")
+    assert len(scorecard) == len(paper_claims())
+    # Two datasets decide nothing that the paper says of 44.
+    ranks = scorecard[scorecard["rule"] == "significantly_better"]
+    assert set(ranks["verdict"]) <= {"inconclusive", "not run"}
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to open the report with")
+def test_report_opens_from_disk_and_shows_figures_tables_and_verdict(finished: Project) -> None:
+    made = finished.run("--report", "report.html")
+    assert made.returncode == 0, made.stderr
+    with Browser() as browser:
+        browser.open(finished.folder / "report.html")
+        browser.wait_until("document.body.innerText.includes('Verdict')")
+        start = browser.evaluate("document.body.innerText")
+        for words in ("Figures", "Tables", f"{len(paper_claims())} claims of the paper were judged by rule"):
+            assert words in start
+        browser.evaluate("[...document.querySelectorAll('a')].find(a => a.innerText.trim() == 'Figures').click()")
+        browser.wait_until("document.body.innerText.includes('Figure 28')")
+        listed = browser.evaluate("document.body.innerText")
+        assert browser.errors == []
+    for artifact in FIGURES.values():
+        assert in_order(artifact) in listed
+
+
 def test_words_and_tables_never_retrain(copy: Project) -> None:
     copy.change("README.md", "# QRT", "<!-- a comment -->\n# QRT")
     copy.change("src/qrt/engine/trainer.py", '"""Training of stacks', '"""The training of stacks')
     assert copy.planned() == {}
     copy.change("src/qrt/tables/dataset_table.py", '"Training rows"', '"Rows for training"')
-    assert copy.planned() == {"all": 1, "table3_datasets": 1}
+    assert copy.planned().keys() == {"all", "table3_datasets", "verdicts", "scorecard", "agreement"}
+
+
+def test_touching_a_plot_draws_and_does_nothing_else(copy: Project) -> None:
+    copy.change("src/qrt/figures/style.py", 'GREY, INK = "#8c8c8c"', 'GREY, INK = "#8c8c8d"')
+    assert copy.planned().keys() == {*FIGURES, "all", "agreement"}
 
 
 @pytest.mark.parametrize(
@@ -169,7 +211,7 @@ def test_results_survive_kills_at_random_moments(finished: Project, tmp_path: Pa
     project = Project.new(tmp_path)
     moments, jobs_killed = random.Random(4), 0
     for number in range(10):
-        command, variables = project.command()
+        command, variables = project.command(*TABLES)
         process = subprocess.Popen(
             command,
             cwd=project.folder,
@@ -188,7 +230,7 @@ def test_results_survive_kills_at_random_moments(finished: Project, tmp_path: Pa
         process.wait()
         assert project.run("--unlock").returncode == 0
     assert jobs_killed > 0
-    last = project.run()
+    last = project.run(*TABLES)
     assert last.returncode == 0, last.stderr
     expected, got = comparable(finished), comparable(project)
     for name, table in expected.items():

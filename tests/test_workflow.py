@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -39,6 +40,18 @@ def snakemake(folder: Path, *arguments: str, **config: Any) -> subprocess.Comple
 def planned(folder: Path, *arguments: str, **config: Any) -> dict[str, int]:
     """Number of jobs by rule that a call would run now."""
     return planned_jobs(snakemake(folder, *arguments, *DRY_RUN, **config))
+
+
+def test_figure_of_simulated_maps_trains_nothing(tmp_path: Path) -> None:
+    expected = {"maps": 1, "fig11_calibration_maps": 1}
+    assert planned(tmp_path, "paper_figures/fig11_calibration_maps.pdf") == expected
+
+
+def test_figure_2_trains_the_families_of_base_qrc_and_qrtc_alone(tmp_path: Path) -> None:
+    run = snakemake(tmp_path, "paper_figures/fig02_nll_difference.pdf", "--dry-run", "--quiet", "reason")
+    families = set(re.findall(r"family=([\w.-]+)", run.stdout + run.stderr))
+    assert families == {"mlp-3.plain", "mlp-3.qrt.variance"}
+    assert planned_jobs(run)["train"] + planned_jobs(run)["train_large"] == 2 * 57 * 5
 
 
 @pytest.fixture
