@@ -219,7 +219,7 @@ def test_damaged_raw_table_is_found(tmp_path: Path) -> None:
 def test_damaged_record_is_named(tmp_path: Path, content: str) -> None:
     path = tmp_path / "record.json"
     path.write_text(content)
-    with pytest.raises(UserError, match=r"record\.json.*delete it"):
+    with pytest.raises(UserError, match=r"record\.json: damaged .* run the same command again"):
         read_record(path)
 
 
