@@ -13,7 +13,7 @@ READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
 export PATH := $(BIN):$(PATH)
 
-.PHONY: help environment demo figures report test test-slurm lint bench format docs lock clean
+.PHONY: help environment demo figures report test test-package test-workflow test-slurm lint bench format docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -47,8 +47,15 @@ report: environment ## one page with everything that is finished: report.html an
 	@snakemake --report report.html
 	@snakemake --report report.zip
 
+# Two processes, since one core would be idle for most of the tests.
 test: lint ## lint and tests
-	@pytest
+	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 test-package test-workflow
+
+test-package: environment
+	@pytest -m "not workflow"
+
+test-workflow: environment
+	@pytest -m workflow
 
 test-slurm: environment ## a study on a real Slurm of one node (root and apt; skipped elsewhere)
 	@python tests/slurm/run.py

@@ -148,7 +148,7 @@ def test_words_and_tables_never_retrain(copy: Project) -> None:
 
 def test_touching_a_plot_draws_and_does_nothing_else(copy: Project) -> None:
     copy.change("src/qrt/figures/style.py", 'GREY, INK = "#8c8c8c"', 'GREY, INK = "#8c8c8d"')
-    assert copy.planned().keys() == {*FIGURES, "all", "agreement"}
+    assert copy.planned().keys() == {*FIGURES, "all", "agreement", "scorecard"}
 
 
 @pytest.mark.parametrize(
