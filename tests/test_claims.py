@@ -353,6 +353,12 @@ def test_per_epoch_claims_hold_where_qrt_is_lower() -> None:
     assert found == dict.fromkeys(PER_EPOCH, "confirmed") | {"C180": "contradicted"}
 
 
+def test_per_epoch_claims_are_not_run_where_qrt_was_not() -> None:
+    study = per_epoch_study(lambda method: [1.0, 0.5, 0.6, 0.7], paper_names(6))
+    without = replace(study, methods=study.methods[study.methods["method"] != "QRTC"])
+    assert set(verdicts(judge(claims(*PER_EPOCH), without)).values()) == {"not run"}
+
+
 def test_per_epoch_claims_fail_where_qrt_is_higher() -> None:
     high, low = [2.0, 1.5, 1.4, 1.3], [1.0, 0.5, 0.4, 0.3]
     study = per_epoch_study(lambda method: high if method == "QRT" else low, paper_names())

@@ -25,10 +25,28 @@ def stop_jobs_when_interrupted() -> None:
 
 def _stop(number: int, _frame: FrameType | None) -> None:
     # Snakemake was once seen to hang after its last word, waiting for a thread of its own.
-    last_resort = threading.Timer(PATIENCE_SECONDS, os._exit, (128 + number,))
+    last_resort = threading.Timer(PATIENCE_SECONDS, _leave, (128 + number,))
     last_resort.daemon = True
     last_resort.start()
-    for process in psutil.Process().children(recursive=True):
+    _end_processes()
+    raise KeyboardInterrupt
+
+
+def _leave(status: int) -> None:
+    _end_processes()
+    os._exit(status)
+
+
+def _end_processes() -> None:
+    """End all processes this one has started, and those they have started."""
+    halted: set[psutil.Process] = set()
+    # Halted first: a shell that is ended just after it was asked for its children may have got another one.
+    while found := set(psutil.Process().children(recursive=True)) - halted:
+        for process in found:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.suspend()
+        halted |= found
+    for process in halted:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.terminate()
-    raise KeyboardInterrupt
+            process.resume()

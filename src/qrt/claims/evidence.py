@@ -112,6 +112,14 @@ class Workings:
             raise NotRun(f"this study has no {name}: {OPTIONAL_TABLES[name]}")
         return found
 
+    def recorded(self, table: str, *methods: str) -> pd.DataFrame:
+        """A table of the averaged curves, if it has these methods."""
+        found = self.curves.tables[table]
+        for method in methods:
+            if not (found["method"] == method).any():
+                raise NotRun(f"{method} was not run")
+        return found
+
     def datasets_in(self, group: str) -> list[str]:
         """The study's datasets of a group, by name. Datasets that are not the paper's are judged by their own data."""
         study = sorted(self.evidence.datasets)

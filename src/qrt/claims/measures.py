@@ -57,7 +57,7 @@ def difference_at_selection(
     `curve` nll_base takes the NLL before the map. The standard error treats the two as independent: conservative, since
     they share their splits.
     """
-    selected = workings.curves.tables["selected"]
+    selected = workings.recorded("selected", left, right)
     name = curve or _CURVES[metric]
     here = selected[(selected["part"] == part) & (selected["metric"] == name)].set_index("dataset")
     one, two = here[here["method"] == left], here[here["method"] == right]
@@ -101,7 +101,7 @@ def epoch_deviation(workings: Workings, *, metric: str, left: str, right: str, d
 
 def identity_gap(workings: Workings, *, left: str, datasets: str, part: str) -> Measure:
     """The largest |NLL of F' - NLL of F - alpha H(Z)| over the epochs of the averaged curve (paper, section 3.2)."""
-    curves = workings.curves.tables["curves"]
+    curves = workings.recorded("curves", left)
     rows = curves[(curves["method"] == left) & (curves["part"] == part)]
     wide = rows.pivot_table(index=["dataset", "epoch", "runs"], columns="metric", values="mean")
     wide = wide.reindex(columns=["nll_recalibrated", "nll_base", "alpha_entropy_pit"]).dropna().reset_index()
@@ -201,7 +201,7 @@ def _in_group(workings: Workings, table: pd.DataFrame, datasets: str, what: str)
 
 def _curves_of_both(workings: Workings, curve: str, left: str, right: str, part: str) -> pd.DataFrame:
     """The averaged curves of both methods at the epochs where all runs of both are alive."""
-    curves = workings.curves.tables["curves"]
+    curves = workings.recorded("curves", left, right)
     rows = curves[(curves["metric"] == curve) & (curves["part"] == part) & curves["all_alive"].astype(bool)]
     sides = [rows[rows["method"] == method][["dataset", "epoch", "mean", "runs"]] for method in (left, right)]
     both = sides[0].merge(sides[1], on=["dataset", "epoch"], suffixes=("_left", "_right"))
@@ -226,6 +226,8 @@ def _after_selection(
     experiment, method = {"BASE": ("base_train", "BASE-TRAIN"), "QRT": ("main", "QRTC")}[left]
     tuned = workings.evidence.methods
     tuned = tuned[(tuned["experiment"] == experiment) & (tuned["method"] == method) & (tuned["status"] == "ok")]
+    if tuned.empty:
+        raise NotRun(f"{left} was not run")
     points = curves[curves["part"] == part].merge(
         tuned[["dataset", "split", "variant", "kernel_width"]],
         on=["dataset", "split", "variant"],
