@@ -13,7 +13,7 @@ READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
 export PATH := $(BIN):$(PATH)
 
-.PHONY: help environment demo figures report test test-package test-workflow test-slurm lint bench format docs lock clean
+.PHONY: help environment demo figures report status test test-package test-workflow test-slurm lint bench format docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -42,6 +42,9 @@ demo: environment ## the whole workflow on embedded datasets, into demo/
 figures: environment ## draw every figure and table anew from finished results, training nothing
 	@rules="$$(python -c 'from qrt.figures_plan import ARTIFACTS; print(*ARTIFACTS)')"
 	@snakemake --cores all --forcerun $$rules --allowed-rules figures tables $$rules -- figures tables
+
+status: environment ## how far the study in this folder is, beside a running one too
+	@python -m qrt status
 
 report: environment ## one page with everything that is finished: report.html and report.zip
 	@snakemake --report report.html

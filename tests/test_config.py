@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 import yaml
 
 from conftest import PROJECT
-from qrt.config import StudyConfig, load_config, read_schema
+from qrt.config import StudyConfig, load_config, read_config, read_schema
 from qrt.config_documentation import documentation
 from qrt.errors import UserError
 from qrt.protocol import PROTOCOLS
@@ -126,3 +127,19 @@ def test_own_datasets_join_the_study(tmp_path: Path) -> None:
 def test_documentation_is_written_from_the_schema() -> None:
     page = (PROJECT / "docs/configuration.md").read_text()
     assert page == documentation(SCHEMA), "run `make docs`"
+
+
+def test_later_configuration_changes_single_values_of_an_earlier_one(tmp_path: Path) -> None:
+    first, second = tmp_path / "one.yaml", tmp_path / "two.yaml"
+    first.write_text("splits: [0, 1]\ntraining: {max_epochs: 4, patience: 2}\n")
+    second.write_text("training: {patience: 3}\n")
+    assert read_config([first, second]) == {"splits": [0, 1], "training": {"max_epochs": 4, "patience": 3}}
+    with pytest.raises(UserError, match=r"three\.yaml: not a readable configuration"):
+        read_config([tmp_path / "three.yaml"])
+
+
+def test_facts_of_a_study_survive_their_way_through_json() -> None:
+    study = load({"protocol": "released", "splits": [0, 3], "grids": {"map_sizes": [8]}})
+    again = StudyConfig.from_facts(json.loads(json.dumps(study.facts())))
+    assert again.facts() == study.facts()
+    assert again.protocol == PROTOCOLS["released"]

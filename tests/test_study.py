@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,24 @@ def test_report_opens_from_disk_and_shows_figures_tables_and_verdict(finished: P
         assert browser.errors == []
     for artifact in FIGURES.values():
         assert in_order(artifact) in listed
+
+
+def test_status_counts_what_is_done_and_estimates_what_is_left(copy: Project) -> None:
+    def told() -> str:
+        command = [sys.executable, "-m", "qrt", "status", "--configfile", "config.yaml", "study.yaml", "--cores", "2"]
+        variables = environment(PYTHONPATH=str(copy.folder / "src"))
+        return subprocess.run(
+            command, cwd=copy.folder, env=variables, capture_output=True, text=True, check=True
+        ).stdout
+
+    whole = told()
+    assert "4 of 4 jobs done (100%), 0 waiting" in whole
+    assert "Left" not in whole
+    next((copy.folder / "results/networks").glob("*/*/*.runs.parquet")).unlink()
+    (copy.folder / ".snakemake/locks/0.input.lock").touch()
+    part = told()
+    assert "3 of 4 jobs done (75%), 1 running, 0 waiting" in part
+    assert "Left: about" in part
 
 
 def test_words_and_tables_never_retrain(copy: Project) -> None:

@@ -83,6 +83,25 @@ def read_schema(path: Path) -> dict[str, Any]:
     return schema
 
 
+def read_config(paths: Iterable[Path]) -> dict[str, Any]:
+    """The configuration in these files, where later ones change single values of earlier ones, as for Snakemake."""
+    config: dict[str, Any] = {}
+    for path in paths:
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise UserError(f"{path}: not a readable configuration ({error})") from error
+        config = _merged(config, content)
+    return config
+
+
+def _merged(config: Any, changes: Any) -> Any:
+    if not (isinstance(config, dict) and isinstance(changes, dict)):
+        return changes
+    both = {name: _merged(config[name], value) for name, value in changes.items() if name in config}
+    return config | changes | both
+
+
 def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -> StudyConfig:
     """Check `raw` against `schema`; relative paths in it are relative to `root`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 
 
@@ -45,6 +46,12 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     clock.add_argument("--training", type=json.loads, required=True)
     clock.add_argument("--out", type=Path, required=True)
     clock.set_defaults(run=_time)
+
+    progress = commands.add_parser("status", help="tell how far the study in this folder is")
+    progress.add_argument("--configfile", type=Path, nargs="+", default=[Path("config.yaml")], help="later ones win")
+    progress.add_argument("--folder", type=Path, default=Path(), help="where the study runs")
+    progress.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="for the estimate of the time left")
+    progress.set_defaults(run=_status)
 
 
 def _say(line: str) -> None:
@@ -119,3 +126,13 @@ def _time(options: argparse.Namespace) -> None:
     methods = pd.concat([read_frame(path) for path in options.methods], ignore_index=True)
     rows = time_methods(options.dataset, options.data, options.split, methods, options.training, log=_say)
     write_rows(options.out, rows, TIMES)
+
+
+def _status(options: argparse.Namespace) -> None:
+    from qrt.config import load_config, read_config, read_schema
+    from qrt.status import is_running, status, training_jobs
+
+    config = read_config(options.configfile)
+    study = load_config(config, read_schema(Path("workflow/schemas/config.schema.yaml")), root=Path())
+    found = status(training_jobs(study, options.folder))
+    print("\n".join(found.lines(options.cores, running=is_running(options.folder))))
