@@ -41,7 +41,10 @@ demo: environment ## the whole workflow on embedded datasets, into demo/
 
 figures: environment ## draw every figure and table anew from finished results, training nothing
 	@rules="$$(python -c 'from qrt.figures_plan import ARTIFACTS; print(*ARTIFACTS)')"
-	@snakemake --cores all --forcerun $$rules --allowed-rules figures tables $$rules -- figures tables
+	@snakemake --cores all --forcerun $$rules --allowed-rules figures tables $$rules -- figures tables || {
+		echo "Not everything could be drawn (see above). snakemake --cores N makes results that are missing." >&2
+		exit 1
+	}
 
 status: environment ## how far the study in this folder is, beside a running one too
 	@python -m qrt status

@@ -272,7 +272,8 @@ def _estimate(claim: dict[str, Any]) -> Html | str:
 def _power(claim: dict[str, Any]) -> Html | str:
     if claim["verdict"] == NOT_RUN:
         return ""
-    parts = [f"{count(claim['datasets'])} datasets, {count(claim['splits'])} splits"]
+    stands_on = [counted(int(claim[f"{thing}s"]), thing) for thing in ("dataset", "split")]
+    parts = [", ".join(stands_on)]
     if not is_missing(claim["datasets_for"]):
         parts.append(f"{count(claim['datasets_for'])} for, {count(claim['datasets_against'])} against")
     if not is_missing(claim["smallest_detectable"]):
