@@ -11,6 +11,8 @@ rule tune:
         f"logs/{STUDY.results}/tune/{{experiment}}.log",
     conda:
         "../../environment.yml"
+    # A damaged input is found again however often the job is tried; the next call makes it anew.
+    retries: 0
     threads: 1
     resources:
         mem_mb=2000,
@@ -60,6 +62,7 @@ rule collect_methods:
         f"logs/{STUDY.results}/collect_methods.log",
     conda:
         "../../environment.yml"
+    retries: 0
     threads: 1
     resources:
         mem_mb=2000,

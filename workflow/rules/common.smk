@@ -15,6 +15,7 @@ from qrt.data.raw_store import RAW_FORMAT
 from qrt.data.summary import left_out
 from qrt.errors import UserError
 from qrt.experiments import plan_study
+from qrt.interruption import stop_jobs_when_interrupted
 from qrt.readings import families_of_other_readings
 from qrt.figures_plan import (
     ARTIFACTS,
@@ -187,6 +188,14 @@ def figure_inputs(name):
 OTHER_FAMILIES = [
     family for family in families_of_other_readings(STUDY) if trained_elsewhere(family)
 ]
+
+
+onstart:
+    stop_jobs_when_interrupted()
+
+
+onerror:
+    print("Not finished. What is done is kept: the same command goes on from here.")
 
 
 onsuccess:
