@@ -9,10 +9,10 @@ rule tune:
         f"{STUDY.results}/methods/{{experiment}}.parquet",
     log:
         f"logs/{STUDY.results}/tune/{{experiment}}.log",
-    conda:
-        "../../environment.yml"
     # A damaged input is found again however often the job is tried; the next call makes it anew.
     retries: 0
+    conda:
+        "../../environment.yml"
     threads: 1
     resources:
         mem_mb=2000,
@@ -60,9 +60,9 @@ rule collect_methods:
         f"{STUDY.results}/methods.parquet",
     log:
         f"logs/{STUDY.results}/collect_methods.log",
+    retries: 0
     conda:
         "../../environment.yml"
-    retries: 0
     threads: 1
     resources:
         mem_mb=2000,
