@@ -28,7 +28,7 @@ rule tune:
     shell:
         "python -m qrt tune --experiments {params.experiments:q} --protocol {params.protocol:q}"
         " --networks results/networks --datasets {params.datasets} --splits {params.splits}"
-        " --families {params.families} --out {output} > {log} 2>&1"
+        " --families {params.families} --out {output} > {log} 2> >(tee -a {log} >&2)"
 
 
 use rule tune as tune_example with:

@@ -18,7 +18,7 @@ rule maps:
         code=code_version("qrt.map_comparison"),
         protocol=PROTOCOL_JSON,
     shell:
-        "python -m qrt maps --protocol {params.protocol:q} --maps {output.maps} --sample {output.sample} > {log} 2>&1"
+        "python -m qrt maps --protocol {params.protocol:q} --maps {output.maps} --sample {output.sample} > {log} 2> >(tee -a {log} >&2)"
 
 
 for figure_name in FIGURES:
@@ -63,7 +63,7 @@ for figure_name in FIGURES:
             "python -m qrt figure {params.name} --study {params.study:q} --records {input.records}"
             " --methods {input.methods} --curves {input.curves} --predictions {input.predictions}"
             " --maps {input.maps} --sample {input.sample}"
-            " --statistics {params.folder} --pdf {output.pdf} --png {output.png} > {log} 2>&1"
+            " --statistics {params.folder} --pdf {output.pdf} --png {output.png} > {log} 2> >(tee -a {log} >&2)"
 
     workflow.get_rule(figure_name).docstring = (
         f"{FIGURES[figure_name].number}: {FIGURES[figure_name].title}."

@@ -29,7 +29,7 @@ rule train:
     shell:
         "python -m qrt train {wildcards.dataset} {wildcards.split} --data {params.folder}"
         " --family {params.family:q} --training {params.training:q} {params.examples}"
-        " --runs {output.runs} --curves {output.curves} --predictions {output.predictions} > {log} 2>&1"
+        " --runs {output.runs} --curves {output.curves} --predictions {output.predictions} > {log} 2> >(tee -a {log} >&2)"
 
 
 # Longest jobs first, so that none of them is left alone at the end.
@@ -67,4 +67,4 @@ rule time:
         training=json.dumps(STUDY.training),
     shell:
         "python -m qrt time {wildcards.dataset} {wildcards.split} --data {params.folder} --methods {input.methods}"
-        " --training {params.training:q} --out {output} > {log} 2>&1"
+        " --training {params.training:q} --out {output} > {log} 2> >(tee -a {log} >&2)"

@@ -29,7 +29,7 @@ rule verdicts:
     shell:
         "python -m qrt verdicts --study {params.study:q} --results {params.results} --datasets {input.datasets}"
         " --networks results/networks --other-families {params.others}"
-        " --verdicts {output.verdicts} --numbers {output.numbers} > {log} 2>&1"
+        " --verdicts {output.verdicts} --numbers {output.numbers} > {log} 2> >(tee -a {log} >&2)"
 
 
 rule scorecard:
@@ -68,7 +68,7 @@ rule scorecard:
         folder=subpath(output.scorecard, parent=True),
     shell:
         "python -m qrt scorecard --study {params.study:q} --datasets {input.datasets} --verdicts {input.verdicts}"
-        " --numbers {input.numbers} --out {params.folder} --landing {output.landing} > {log} 2>&1"
+        " --numbers {input.numbers} --out {params.folder} --landing {output.landing} > {log} 2> >(tee -a {log} >&2)"
 
 
 rule agreement:
@@ -101,4 +101,4 @@ rule agreement:
     shell:
         "python -m qrt agreement --study {params.study:q} --datasets {input.datasets}"
         " --differences {input.differences} --selected {input.selected} --times {input.times}"
-        " --out {params.folder} > {log} 2>&1"
+        " --out {params.folder} > {log} 2> >(tee -a {log} >&2)"
