@@ -58,11 +58,14 @@ ENVIRONMENT = {
     "QRT_MIRROR": STUDY.mirror or "",
     "QRT_SOURCES": ",".join(STUDY.sources),
 }
+# Snakemake formats the prefix, so braces in a path are doubled.
 shell.prefix(
     "".join(
         f"export {name}={shlex.quote(str(value))}; "
         for name, value in ENVIRONMENT.items()
     )
+    .replace("{", "{{")
+    .replace("}", "}}")
 )
 
 

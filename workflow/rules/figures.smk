@@ -8,6 +8,7 @@ rule maps:
         sample=f"{STUDY.results}/sample.parquet",
     log:
         f"logs/{STUDY.results}/maps.log",
+    retries: 0
     conda:
         "../../environment.yml"
     threads: 1
@@ -47,6 +48,7 @@ for figure_name in FIGURES:
             ),
         log:
             f"logs/{STUDY.results}/figures/{figure_name}.log",
+        retries: 0
         localrule: True
         conda:
             "../../environment.yml"

@@ -4,8 +4,12 @@
 rule main:
     """The main comparison, tuned: what Figures 2 and 3 stand on."""
     input:
-        f"{STUDY.results}/methods/main.parquet",
-        f"{STUDY.results}/methods/regularised.parquet",
+        expand(
+            f"{STUDY.results}/methods/{{experiment}}.parquet",
+            experiment=[
+                one for one in ("main", "regularised") if one in PLAN.experiments
+            ],
+        ),
 
 
 rule figures:

@@ -15,6 +15,7 @@ rule verdicts:
         numbers=f"{STUDY.results}/statistics/key_numbers.csv",
     log:
         f"logs/{STUDY.results}/verdicts.log",
+    retries: 0
     conda:
         "../../environment.yml"
     threads: 1
@@ -56,6 +57,7 @@ rule scorecard:
         landing=LANDING_PAGE,
     log:
         f"logs/{STUDY.results}/scorecard.log",
+    retries: 0
     conda:
         "../../environment.yml"
     threads: 1
@@ -88,6 +90,7 @@ rule agreement:
         ),
     log:
         f"logs/{STUDY.results}/agreement.log",
+    retries: 0
     conda:
         "../../environment.yml"
     threads: 1

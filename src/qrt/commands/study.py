@@ -99,7 +99,7 @@ def _tune(options: argparse.Namespace) -> None:
 
     from qrt.experiments import Experiment
     from qrt.protocol import Protocol
-    from qrt.result_tables import METHODS, read_frame, write_rows
+    from qrt.result_tables import METHODS, read_frames, write_rows
     from qrt.tuning import left_out, tuned_methods
 
     files = [
@@ -108,7 +108,7 @@ def _tune(options: argparse.Namespace) -> None:
         for split in options.splits
         for family in options.families
     ]
-    runs = pd.concat([read_frame(path) for path in files], ignore_index=True)
+    runs = read_frames(files, "runs")
     experiments = [Experiment.from_json(text) for text in options.experiments]
     protocol = Protocol.from_dict(options.protocol)
     methods = pd.concat([tuned_methods(runs, one, protocol) for one in experiments], ignore_index=True)
@@ -118,12 +118,10 @@ def _tune(options: argparse.Namespace) -> None:
 
 
 def _time(options: argparse.Namespace) -> None:
-    import pandas as pd
-
-    from qrt.result_tables import TIMES, read_frame, write_rows
+    from qrt.result_tables import TIMES, read_frames, write_rows
     from qrt.timing_job import time_methods
 
-    methods = pd.concat([read_frame(path) for path in options.methods], ignore_index=True)
+    methods = read_frames(options.methods, "methods")
     rows = time_methods(options.dataset, options.data, options.split, methods, options.training, log=_say)
     write_rows(options.out, rows, TIMES)
 
