@@ -19,7 +19,6 @@ import pandas as pd
 import pytest
 
 from qrt.atomic import write_json
-from qrt.attempts import reason_to_give_up
 from qrt.data.fetch import next_attempt
 from qrt.data.prepared_store import load_split
 from qrt.errors import UserError
@@ -147,45 +146,6 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> Non
     (tmp_path / ".other.json.abc.partial").write_text("half")
     write_json(tmp_path / "a[1].json", {})
     assert files_below(tmp_path) == {"a[1].json", ".other.json.abc.partial"}
-
-
-JOB = """
-import os, resource, signal, sys
-from pathlib import Path
-from qrt.attempts import noted_attempt
-import torch
-with noted_attempt(Path(sys.argv[1]), int(sys.argv[2]), f"{sys.argv[2]}000 MB, 10 min"):
-    if sys.argv[3] == "killed":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if sys.argv[3] == "too large":
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20), used + (100 << 20)))
-        torch.ones(1 << 30)
-    if sys.argv[3] == "wrong":
-        raise KeyError("a mistake of ours")
-"""
-
-
-def attempt(notes: Path, number: int, fate: str) -> int:
-    """The exit status of a job with this fate."""
-    command = [sys.executable, "-c", JOB, str(notes), str(number), fate]
-    return subprocess.run(command, capture_output=True, check=False).returncode
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="limits its memory as Linux does")
-def test_job_that_lacks_memory_or_time_at_every_attempt_has_a_reason(tmp_path: Path) -> None:
-    notes = tmp_path / "notes.json"
-    assert attempt(notes, 1, "killed") == -signal.SIGKILL
-    assert attempt(notes, 2, "too large") == 1
-    assert reason_to_give_up(notes) == (
-        "attempt 1 (1000 MB, 10 min): killed, for want of memory or time; attempt 2 (2000 MB, 10 min): out of memory"
-    )
-    assert attempt(notes, 1, "too large") == 1
-    assert reason_to_give_up(notes) == "attempt 1 (1000 MB, 10 min): out of memory", "another call starts anew"
-    assert attempt(notes, 2, "wrong") == 1
-    assert reason_to_give_up(notes) is None, "a mistake of ours is never a result"
-    assert attempt(notes, 3, "well") == 0
-    assert files_below(tmp_path) == set()
 
 
 STUCK = """
