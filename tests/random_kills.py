@@ -26,8 +26,8 @@ import pandas as pd
 from test_study import RESULTS, Project, comparable
 
 TABLES = tuple(f"{RESULTS}/{name}.parquet" for name in ("runs", "methods", "curves", "predictions"))
-# No lock, since the one of a killed call stays; more retries, since one call may lose several jobs.
-OPTIONS = ("--nolock", "--retries", "9")
+# No lock, since the one of a killed call stays. After a third kill in one call a job would end as rows that say so.
+OPTIONS = ("--nolock", "--retries", "2")
 
 
 def processes(group: int, pattern: str) -> list[int]:

@@ -16,7 +16,7 @@ _MS_PER_FEATURE = 0.01  # the first layer
 _MS_PER_CURVE_ROW, _CURVE_ROWS = 0.012, 8192  # per-epoch records of a network with a map
 _MB_PER_NETWORK = {"mlp": 8, "resnet": 200}  # parameters, gradients, optimiser, best parameters, activations
 _MB_PER_FEATURE = 0.003
-_START_SECONDS = 4
+START_SECONDS = 4  # of Python and PyTorch
 _SLOW_START_SECONDS = 26  # on a busy file system
 _GROUPED_SECONDS = {"train_seconds": 60.0, "train_minutes": 300.0}
 _SAFETY = 3
@@ -43,7 +43,7 @@ def training_seconds(dataset: str, family: Family, max_epochs: int) -> float:
         records = _MS_PER_CURVE_ROW * min(rows, _CURVE_ROWS) if family.curves and network.alpha else 0.0
         per_epoch = steps * (per_step + _MS_PER_FEATURE * features) + records
         milliseconds += min(_EPOCHS[network.base_model], max_epochs) * per_epoch
-    return _START_SECONDS + milliseconds / 1000
+    return START_SECONDS + milliseconds / 1000
 
 
 def training_minutes(dataset: str, family: Family, max_epochs: int, attempt: int) -> int:
@@ -54,7 +54,7 @@ def training_minutes(dataset: str, family: Family, max_epochs: int, attempt: int
 
 def training_group(dataset: str, family: Family, max_epochs: int) -> str | None:
     """The group in which a cluster runs a training job with others of its length; None if it is long enough."""
-    seconds = training_seconds(dataset, family, max_epochs) - _START_SECONDS
+    seconds = training_seconds(dataset, family, max_epochs) - START_SECONDS
     return next((group for group, limit in _GROUPED_SECONDS.items() if seconds < limit), None)
 
 

@@ -63,7 +63,7 @@ _POSTHOC: dict[str, Column] = {
     "posthoc_bandwidth": (NUMBER, "bandwidth of the post-hoc map (row 11); missing without one"),
 }
 _OUTCOME: dict[str, Column] = {
-    "status": (TEXT, "ok; diverged; unavailable or invalid (the dataset)"),
+    "status": (TEXT, "ok; diverged; unavailable or invalid (the dataset); failed (the job lacked memory or time)"),
     "reason": (TEXT, "why, where the status is not ok"),
     "epochs": (COUNT, "epochs trained"),
     "selected_epoch": (COUNT, "epochs after which the parameters were best on validation rows"),
@@ -126,7 +126,7 @@ PREDICTIONS = (
 TIMES = _PLACE | {
     "method": (TEXT, "BASE, QREGC or QRTC, as tuned"),
     "variant": (TEXT, "id of the network"),
-    "status": (TEXT, "ok or diverged; unavailable or invalid (the dataset)"),
+    "status": (TEXT, "ok; diverged; unavailable or invalid (the dataset); failed (the job lacked memory or time)"),
     "reason": (TEXT, "why, where the status is not ok"),
     "train_seconds": (NUMBER, "training time of the network alone, one thread"),
     "epochs": (COUNT, "epochs trained"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +15,33 @@ TIMED_METHODS = ("BASE", "QREGC", "QRTC")
 
 def time_methods(
     dataset: str,
-    folder: Path,
     split: int,
     methods: pd.DataFrame,
+    folder: Path,
     training: dict[str, int],
     *,
     log: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     """Rows of the table `times` for one dataset and split; `methods` are the tuned methods."""
-    here = methods[(methods["dataset"] == dataset) & (methods["split"] == split)]
     rows = []
-    for row in here[here["method"].isin(TIMED_METHODS)].to_dict("records"):
-        timed = {"dataset": dataset, "split": split, "method": row["method"], "variant": row["variant"]}
-        if row["status"] in ("unavailable", "invalid"):
-            rows.append(timed | {"status": row["status"], "reason": row["reason"]})
+    for row, place in _timed(dataset, split, methods):
+        if row["status"] in ("unavailable", "invalid", "failed"):
+            rows.append(place | {"status": row["status"], "reason": row["reason"]})
         else:
-            rows.append(timed | _train_alone(row, folder, split, training, log))
+            rows.append(place | _train_alone(row, folder, split, training, log))
     return rows
+
+
+def untimed(dataset: str, split: int, methods: pd.DataFrame, reason: str) -> list[dict[str, Any]]:
+    """The same rows where the job could not be done."""
+    return [place | {"status": "failed", "reason": reason} for _, place in _timed(dataset, split, methods)]
+
+
+def _timed(dataset: str, split: int, methods: pd.DataFrame) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each tuned method to be timed, and the columns that name it."""
+    here = methods[(methods["dataset"] == dataset) & (methods["split"] == split)]
+    for row in here[here["method"].isin(TIMED_METHODS)].to_dict("records"):
+        yield row, {"dataset": dataset, "split": split, "method": row["method"], "variant": row["variant"]}
 
 
 def _train_alone(

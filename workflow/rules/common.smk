@@ -17,6 +17,7 @@ from qrt.errors import UserError
 from qrt.experiments import plan_study
 from qrt.interruption import stop_jobs_when_interrupted
 from qrt.readings import families_of_other_readings
+from qrt.status import tell_progress, training_jobs
 from qrt.figures_plan import (
     ARTIFACTS,
     EXAMPLE_DATASETS,
@@ -128,6 +129,15 @@ def example_option(wildcards):
     return "--examples" if is_example and int(wildcards.split) == 0 else ""
 
 
+def growing(amount):
+    """Memory or minutes to ask for, more with each attempt."""
+    return lambda wildcards, attempt: amount * attempt
+
+
+def number_of_attempt(wildcards, attempt):
+    return attempt
+
+
 def train_memory(wildcards, attempt):
     return training_memory(wildcards.dataset, PLAN.families[wildcards.family], attempt)
 
@@ -193,8 +203,18 @@ OTHER_FAMILIES = [
 ]
 
 
+def planned_trainings():
+    """Dataset, split and family of every training job that this call is about to run."""
+    return [
+        (job.wildcards.dataset, int(job.wildcards.split), job.wildcards.family)
+        for job in workflow.dag.needrun_jobs()
+        if job.rule.name in ("train", "train_large")
+    ]
+
+
 onstart:
     stop_jobs_when_interrupted()
+    tell_progress(training_jobs(STUDY, PLAN, planned_trainings()))
 
 
 onerror:

@@ -20,8 +20,8 @@ rule fetch:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=growing(4000),
+        runtime=growing(60),
     params:
         version=fetch_version,
         attempt=fetch_attempt,
@@ -45,8 +45,8 @@ rule prepare:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=8000,
-        runtime=10,
+        mem_mb=growing(8000),
+        runtime=growing(10),
     params:
         code=code_version("qrt.data.prepared_store"),
         folder=subpath(output[0], parent=True),

@@ -20,6 +20,7 @@ rule train:
     resources:
         mem_mb=train_memory,
         runtime=train_minutes,
+        attempt=number_of_attempt,
     params:
         code=code_version("qrt.training_job"),
         folder=subpath(input[0], parent=True),
@@ -29,7 +30,9 @@ rule train:
     shell:
         "python -m qrt train {wildcards.dataset} {wildcards.split} --data {params.folder}"
         " --family {params.family:q} --training {params.training:q} {params.examples}"
-        " --runs {output.runs} --curves {output.curves} --predictions {output.predictions} > {log} 2> >(tee -a {log} >&2)"
+        " --runs {output.runs} --curves {output.curves} --predictions {output.predictions}"
+        " --attempt {resources.attempt} --asked '{resources.mem_mb} MB and {resources.runtime} min'"
+        " --log {log} > {log} 2> >(tee -a {log} >&2)"
 
 
 # Longest jobs first, so that none of them is left alone at the end.
@@ -59,12 +62,15 @@ rule time:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=120,
+        mem_mb=growing(2000),
+        runtime=growing(120),
+        attempt=number_of_attempt,
     params:
         code=code_version("qrt.timing_job"),
         folder=subpath(input[0], parent=True),
         training=json.dumps(STUDY.training),
     shell:
         "python -m qrt time {wildcards.dataset} {wildcards.split} --data {params.folder} --methods {input.methods}"
-        " --training {params.training:q} --out {output} > {log} 2> >(tee -a {log} >&2)"
+        " --training {params.training:q} --out {output}"
+        " --attempt {resources.attempt} --asked '{resources.mem_mb} MB and {resources.runtime} min'"
+        " --log {log} > {log} 2> >(tee -a {log} >&2)"

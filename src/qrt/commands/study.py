@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,6 +21,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     train.add_argument("--runs", type=Path, required=True)
     train.add_argument("--curves", type=Path, required=True)
     train.add_argument("--predictions", type=Path, required=True)
+    _add_attempt(train)
     train.set_defaults(run=_train)
 
     collect = commands.add_parser("collect", help="join result files of one kind, in the given order")
@@ -45,6 +47,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     clock.add_argument("--methods", type=Path, nargs="+", required=True, help="tuned methods of the main comparison")
     clock.add_argument("--training", type=json.loads, required=True)
     clock.add_argument("--out", type=Path, required=True)
+    _add_attempt(clock)
     clock.set_defaults(run=_time)
 
     progress = commands.add_parser("status", help="tell how far the study in this folder is")
@@ -54,18 +57,39 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     progress.set_defaults(run=_status)
 
 
+def _add_attempt(command: argparse.ArgumentParser) -> None:
+    """The options of a command that may lack memory or time: it is tried again with more, then gives up."""
+    command.add_argument("--attempt", type=int, required=True, help="number of this attempt, from 1")
+    command.add_argument("--asked", required=True, help="the memory and time that this attempt may take, in words")
+    command.add_argument("--log", type=Path, required=True, help="its attempts are noted beside this file")
+
+
 def _say(line: str) -> None:
     print(line, flush=True)
 
 
 def _train(options: argparse.Namespace) -> None:
+    from qrt.attempts import noted_attempt, notes_beside, reason_to_give_up
     from qrt.data.raw_store import read_record
-    from qrt.family import Family
+    from qrt.family import Family, failed_runs
     from qrt.result_tables import CURVES, PREDICTIONS, RUNS, write_rows
 
     family = Family.from_json(options.family)
+
+    def write(runs: list[dict[str, Any]], curves: list[dict[str, Any]], predictions: list[dict[str, Any]]) -> None:
+        write_rows(options.runs, runs, RUNS)
+        write_rows(options.curves, curves, CURVES)
+        write_rows(options.predictions, predictions, PREDICTIONS)
+
     record = read_record(options.data / "record.json")
-    if record["status"] == "available":
+    if record["status"] != "available":
+        write(failed_runs(options.dataset, options.split, family, record["status"], record["reason"]), [], [])
+        return
+    if reason := reason_to_give_up(notes_beside(options.log), options.attempt):
+        _say(reason)
+        write(failed_runs(options.dataset, options.split, family, "failed", reason), [], [])
+        return
+    with noted_attempt(notes_beside(options.log), options.attempt, options.asked):
         from qrt.training_job import train_family
 
         result = train_family(
@@ -77,14 +101,7 @@ def _train(options: argparse.Namespace) -> None:
             examples=options.examples,
             log=_say,
         )
-        rows = (result.runs, result.curves, result.predictions)
-    else:
-        from qrt.family import failed_runs
-
-        rows = (failed_runs(options.dataset, options.split, family, record["status"], record["reason"]), [], [])
-    write_rows(options.runs, rows[0], RUNS)
-    write_rows(options.curves, rows[1], CURVES)
-    write_rows(options.predictions, rows[2], PREDICTIONS)
+        write(result.runs, result.curves, result.predictions)
 
 
 def _collect(options: argparse.Namespace) -> None:
@@ -118,19 +135,30 @@ def _tune(options: argparse.Namespace) -> None:
 
 
 def _time(options: argparse.Namespace) -> None:
+    from qrt.attempts import noted_attempt, notes_beside, reason_to_give_up
     from qrt.result_tables import TIMES, read_frames, write_rows
-    from qrt.timing_job import time_methods
+    from qrt.timing_job import time_methods, untimed
 
     methods = read_frames(options.methods, "methods")
-    rows = time_methods(options.dataset, options.data, options.split, methods, options.training, log=_say)
-    write_rows(options.out, rows, TIMES)
+    place = (options.dataset, options.split, methods)
+    if reason := reason_to_give_up(notes_beside(options.log), options.attempt):
+        _say(reason)
+        write_rows(options.out, untimed(*place, reason), TIMES)
+        return
+    with noted_attempt(notes_beside(options.log), options.attempt, options.asked):
+        write_rows(options.out, time_methods(*place, options.data, options.training, log=_say), TIMES)
 
 
 def _status(options: argparse.Namespace) -> None:
+    from itertools import product
+
     from qrt.config import load_config, read_config, read_schema
-    from qrt.status import is_running, status, training_jobs
+    from qrt.experiments import plan_study
+    from qrt.status import JobFiles, is_running, training_jobs
 
     config = read_config(options.configfile)
     study = load_config(config, read_schema(Path("workflow/schemas/config.schema.yaml")), root=Path())
-    found = status(training_jobs(study, options.folder))
-    print("\n".join(found.lines(options.cores, running=is_running(options.folder))))
+    plan = plan_study(study)
+    places = product(study.datasets, study.splits, plan.families)
+    found = JobFiles(training_jobs(study, plan, places, options.folder)).status()
+    print("\n".join(found.lines(options.cores, study_runs=is_running(options.folder))))

@@ -1,0 +1,171 @@
+"""Jobs that lack memory or time: tried again with more, then rows with the reason."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qrt.__main__ import main
+from qrt.attempts import MOST_ATTEMPTS, noted_attempt, notes_beside, read_attempts, reason_to_give_up
+from qrt.engine.variant import Variant
+from qrt.errors import UserError
+from qrt.family import Family
+from qrt.result_tables import read_frames
+from test_data_way import fetch_into, prepare_in
+from test_study import RESULTS, Project
+
+FAMILY = Family(
+    name="mlp-3.plain",
+    networks=(Variant(), Variant(trained_on="train+calibration")),
+    posthoc=(("none",), ("none",)),
+    kernel_width=None,
+    resnet_form=None,
+    curves=False,
+)
+
+
+def killed_attempt(notes: Path, number: int, asked: str) -> None:
+    """An attempt that ends without a word, as by SIGKILL."""
+    child = os.fork()
+    if child == 0:
+        with noted_attempt(notes, number, asked):
+            os.kill(os.getpid(), signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+def failed_attempt(notes: Path, number: int, error: Exception) -> None:
+    with pytest.raises(type(error)), noted_attempt(notes, number, f"{number} GB"):
+        raise error
+
+
+def test_success_leaves_no_note(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.json"
+    killed_attempt(notes, 1, "1 GB")
+    assert [attempt["end"] for attempt in read_attempts(notes)] == [None]
+    with noted_attempt(notes, 2, "2 GB"):
+        assert [attempt["asked"] for attempt in read_attempts(notes)] == ["1 GB", "2 GB"]
+    assert not notes.exists()
+
+
+def test_job_is_given_up_after_three_attempts_without_enough_memory_or_time(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.json"
+    killed_attempt(notes, 1, "1 GB")
+    failed_attempt(notes, 2, RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried ..."))
+    assert reason_to_give_up(notes, 3) is None
+    failed_attempt(notes, 3, MemoryError())
+    reason = reason_to_give_up(notes, 4)
+    assert reason == (
+        "not enough memory or time in 3 attempts: killed with 1 GB; out of memory with 2 GB; out of memory with 3 GB"
+    )
+
+
+def test_attempts_of_an_earlier_call_do_not_count(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.json"
+    for number in (1, 2, 3):
+        killed_attempt(notes, number, f"{number} GB")
+    assert reason_to_give_up(notes, 1) is None
+    killed_attempt(notes, 1, "1 GB")
+    assert len(read_attempts(notes)) == 1
+
+
+def test_job_that_first_runs_in_a_late_attempt_of_its_group_is_not_given_up(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.json"
+    assert reason_to_give_up(notes, MOST_ATTEMPTS + 1) is None
+    killed_attempt(notes, 3, "3 GB")
+    assert reason_to_give_up(notes, MOST_ATTEMPTS + 1) is None
+
+
+def test_fault_of_the_program_is_not_tried_again(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.json"
+    failed_attempt(notes, 1, ValueError("a bug"))
+    for number in (2, 3, 4):
+        assert reason_to_give_up(notes, number) is None
+        with (
+            pytest.raises(UserError, match=r"not tried again.*ValueError: a bug"),
+            noted_attempt(notes, number, "much"),
+        ):
+            pytest.fail("it was tried again")
+    with noted_attempt(notes, 1, "after it was mended"):
+        pass
+
+
+def test_file_that_could_not_be_written_is_worth_another_attempt(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.json"
+    failed_attempt(notes, 1, UserError("no space left"))
+    with noted_attempt(notes, 2, "as much"):
+        pass
+
+
+@pytest.mark.parametrize("content", ["", "{", "\xff"])
+def test_damaged_notes_count_as_none(tmp_path: Path, content: str) -> None:
+    notes = tmp_path / "notes.json"
+    notes.write_bytes(content.encode("latin-1"))
+    assert read_attempts(notes) == []
+    with noted_attempt(notes, 2, "much"):
+        pass
+
+
+def train_command(folder: Path, attempt: int) -> list[str]:
+    outputs = [part for kind in ("runs", "curves", "predictions") for part in (f"--{kind}", f"{folder}/{kind}.parquet")]
+    return [
+        *("train", "linear", "0", "--data", f"{folder}/prepared/linear", "--family", FAMILY.to_json()),
+        *("--training", '{"max_epochs": 1, "patience": 1}', *outputs),
+        *("--attempt", str(attempt), "--asked", "1 MB and 2 min", "--log", f"{folder}/job.log"),
+    ]
+
+
+def test_training_that_is_given_up_leaves_a_row_for_each_network(tmp_path: Path) -> None:
+    fetch_into(tmp_path, "linear")
+    prepare_in(tmp_path, "linear")
+    for number in (1, 2, 3):
+        killed_attempt(notes_beside(tmp_path / "job.log"), number, f"{number} MB and 2 min")
+    assert main(train_command(tmp_path, 4)) == 0
+    runs = read_frames([tmp_path / "runs.parquet"], "runs")
+    assert runs["variant"].tolist() == [network.id for network in FAMILY.networks]
+    assert (runs["status"] == "failed").all()
+    assert runs["reason"].str.contains("killed with 3 MB and 2 min").all()
+    assert runs["test_nll"].isna().all()
+    assert len(read_frames([tmp_path / "curves.parquet"], "curves")) == 0
+
+
+# Stands for a cluster: a job that takes more memory than it asked for is killed, and one dataset has a small machine.
+CLUSTER = """#!{python}
+import re, subprocess, sys, time
+from pathlib import Path
+
+job = subprocess.Popen(["{python}", *sys.argv[1:]])
+asked = re.search(r"([0-9]+) MB and", " ".join(sys.argv))
+limit = min(int(asked[1]), 250 if "skewed" in sys.argv else 4000) if asked else 4000
+while job.poll() is None:
+    pages = Path(f"/proc/{{job.pid}}/statm").read_text().split()
+    if pages and int(pages[1]) * 4096 > limit * 1e6:
+        job.kill()
+    time.sleep(0.01)
+sys.exit(job.returncode if job.returncode >= 0 else 137)
+"""
+
+
+@pytest.mark.workflow
+def test_killed_training_gets_more_memory_and_in_the_end_rows_with_the_reason(tmp_path: Path) -> None:
+    project = Project.new(tmp_path)
+    python = tmp_path / "bin/python"
+    python.parent.mkdir()
+    python.write_text(CLUSTER.format(python=sys.executable))
+    python.chmod(0o755)
+    table = f"{RESULTS}/methods/main.parquet"
+    command, variables = project.command(table, "--set-resources", "train:mem_mb=100+100*attempt", methods=["BASE"])
+    variables["PATH"] = f"{python.parent}{os.pathsep}{variables['PATH']}"
+    run = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stderr.count("Trying to restart job") == 2 + 3
+    methods = read_frames([tmp_path / table], "methods").set_index("dataset")
+    assert methods["status"].to_dict() == {"linear": "ok", "skewed": "failed"}
+    asked = (200, 300, 400)
+    assert all(f"killed with {memory} MB and" in methods.loc["skewed", "reason"] for memory in asked)
+    assert not list((tmp_path / "logs").rglob("linear/**/*.attempts.json"))
