@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from qrt.__main__ import main
-from qrt.attempts import MOST_ATTEMPTS, noted_attempt, notes_beside, read_attempts, reason_to_give_up
+from qrt.attempts import MOST_ATTEMPTS, given_up, noted_attempt, notes_beside, read_attempts, reason_to_give_up
 from qrt.engine.variant import Variant
 from qrt.errors import UserError
 from qrt.family import Family
@@ -111,6 +111,17 @@ def test_damaged_notes_count_as_none(tmp_path: Path, content: str) -> None:
         pass
 
 
+def test_results_of_given_up_jobs_are_named(tmp_path: Path) -> None:
+    assert given_up(tmp_path) == ""
+    for log in ("train/a/split0/mlp-3.qrt.scale.log", "results_x/times/a/split1.log", "train/b/split0/f.log"):
+        notes = notes_beside(tmp_path / log)
+        for number in range(1, 3 if "/b/" in log else 4):
+            killed_attempt(notes, number, "little")
+    header, *names = given_up(tmp_path).splitlines()
+    assert header.startswith("2 job(s)")
+    assert names == ["  results_x/times/a/split1.parquet", "  results/networks/a/split0/mlp-3.qrt.scale.runs.parquet"]
+
+
 def train_command(folder: Path, attempt: int) -> list[str]:
     outputs = [part for kind in ("runs", "curves", "predictions") for part in (f"--{kind}", f"{folder}/{kind}.parquet")]
     return [
@@ -168,4 +179,8 @@ def test_killed_training_gets_more_memory_and_in_the_end_rows_with_the_reason(tm
     assert methods["status"].to_dict() == {"linear": "ok", "skewed": "failed"}
     asked = (200, 300, 400)
     assert all(f"killed with {memory} MB and" in methods.loc["skewed", "reason"] for memory in asked)
-    assert not list((tmp_path / "logs").rglob("linear/**/*.attempts.json"))
+    assert "1 job(s) lacked memory or time" in run.stdout
+    again = "results/networks/skewed/split0/mlp-3.plain.runs.parquet"
+    assert run.stdout.rstrip().endswith(f"\n  {again}")
+    assert project.planned(table, methods=["BASE"]) == {}
+    assert project.planned(table, "--forcerun", again, methods=["BASE"]) == {"train": 1, "tune": 1}

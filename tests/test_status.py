@@ -74,7 +74,11 @@ def test_damaged_results_do_not_stop_the_counting(tmp_path: Path) -> None:
 
 def test_line_in_the_terminal_has_an_estimate_as_soon_as_jobs_run() -> None:
     now = Status(done=1, given_up=0, running=2, failed=0, waiting=7, spent=7200.0, left=36000.0, longest=60.0)
-    line = progress_line(now, 2)
-    expected = "Progress: 1 of 10 training jobs done (10%), 2 running, 7 waiting; 2 CPU-hours spent"
-    assert line == f"{expected}; about 5.0 h of training left"
-    assert progress_line(now, 0) == expected
+    counts = "Progress: 1 of 10 training jobs done (10%), 2 running, 7 waiting; 2.0 h of one core spent"
+    assert progress_line(now, 0, 100.0) == counts
+    assert progress_line(now, 2, 100.0) == f"{counts}; about 5.0 h left"
+
+
+def test_estimate_goes_by_the_pace_once_enough_jobs_are_done() -> None:
+    now = Status(done=4, given_up=0, running=2, failed=0, waiting=4, spent=7200.0, left=7200.0, longest=60.0)
+    assert progress_line(now, 2, 4 * 7200.0).endswith("; about 8.0 h left"), "a busy machine"

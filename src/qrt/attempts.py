@@ -60,6 +60,21 @@ def reason_to_give_up(notes: Path, number: int) -> str | None:
     return f"not enough memory or time in {len(attempts)} attempts: {'; '.join(told)}"
 
 
+def given_up(logs: Path) -> str:
+    """What a user is told about the jobs that gave up, by the notes they left among the logs; empty if none did."""
+    found = [path for path in sorted(logs.rglob("*.attempts.json")) if len(read_attempts(path)) >= MOST_ATTEMPTS]
+    if not found:
+        return ""
+    lines = [
+        f"{len(found)} job(s) lacked memory or time, as their rows say. To try them again on a larger machine, delete"
+    ]
+    for path in found:
+        stage, *place = path.relative_to(logs).parts
+        job = "/".join(place).removesuffix(".attempts.json")
+        lines.append(f"  results/networks/{job}.runs.parquet" if stage == "train" else f"  {stage}/{job}.parquet")
+    return "\n".join(lines)
+
+
 def read_attempts(notes: Path) -> list[Attempt]:
     """The attempts that have not succeeded so far."""
     try:

@@ -72,7 +72,7 @@ class Status:
         """The status for people."""
         lines = [self.counts(study_runs=study_runs), f"Spent: {duration(self.spent)} of one core in finished jobs"]
         if self.left:
-            on_cores = f"{duration(self.time_left(cores))} on {cores} cores"
+            on_cores = f"{duration(self.time_left(cores))} on {cores} core{'s' if cores > 1 else ''}"
             lines.append(f"Left: about {duration(self.left)} of one core, {on_cores}")
         return lines
 
@@ -141,22 +141,26 @@ def tell_progress(jobs: list[Job]) -> None:
 
 
 def _tell_progress(jobs: list[Job]) -> None:
-    files, parallel, told = JobFiles(jobs, anew=True), 0, ""
+    files, start, parallel, told = JobFiles(jobs, anew=True), time.monotonic(), 0, ""
     while True:
         time.sleep(_SECONDS_BETWEEN_LINES)
         now = files.status()
         parallel = max(parallel, now.running)
-        line = progress_line(now, parallel)
+        line = progress_line(now, parallel, time.monotonic() - start)
         if line != told and now.done < now.jobs:
             print(line, file=sys.stderr, flush=True)
             told = line
 
 
-def progress_line(now: Status, parallel: int) -> str:
-    """One line about a study that was seen to run `parallel` training jobs at a time."""
-    words = [f"Progress: {now.counts()}", f"{now.spent / 3600:.2g} CPU-hours spent"]
-    if parallel:
-        words.append(f"about {duration(now.time_left(parallel))} of training left")
+def progress_line(now: Status, parallel: int, seconds: float) -> str:
+    """One line about jobs of which up to `parallel` were seen to run at a time in the `seconds` since the start."""
+    words = [f"Progress: {now.counts()}", f"{duration(now.spent)} of one core spent"]
+    if now.done >= 2 * parallel > 0:
+        # The pace so far knows the load of the machine; before the first jobs are done it is too slow.
+        pace = now.spent / seconds
+        words.append(f"about {duration(max(now.left / pace, now.longest))} left")
+    elif parallel:
+        words.append(f"about {duration(now.time_left(parallel))} left")
     return "; ".join(words)
 
 

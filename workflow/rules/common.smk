@@ -6,6 +6,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
+from qrt.attempts import given_up
 from qrt.code_version import code_version
 from qrt.config import load_config, read_schema
 from qrt.cost import table_shape, training_group, training_memory, training_minutes
@@ -222,5 +223,6 @@ onerror:
 
 
 onsuccess:
-    if message := left_out(Path("data"), STUDY.datasets):
-        print(message)
+    for message in (left_out(Path("data"), STUDY.datasets), given_up(Path("logs"))):
+        if message:
+            print(message)
