@@ -16,7 +16,8 @@ from per_epoch_tables import PLAIN, TRAINED, curve_rows, method_row
 from qrt import published
 from qrt.claims.claim import Claim, paper_claims, parse_claims
 from qrt.claims.evidence import PAPER_SETS, Evidence, Workings
-from qrt.claims.judge import COLUMNS, judge
+from qrt.claims.judge import COLUMNS
+from qrt.claims.judge import judge as judge_with
 from qrt.claims.measures import MEASURES
 from qrt.claims.rules import RULES, conditions
 from qrt.data.sheet import paper_datasets
@@ -54,6 +55,10 @@ def evidence(names: Sequence[str], effects: Any = None, **tables: Any) -> Eviden
     if methods is None:
         methods = mock_main_study(names, effects)
     return Evidence(methods, PAPER, tuple(names), dataset_table(names), **tables)
+
+
+def judge(some: Sequence[Claim], study: Evidence) -> pd.DataFrame:
+    return judge_with(some, Workings(study))
 
 
 def claims(*ids: str) -> list[Claim]:

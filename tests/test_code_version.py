@@ -60,6 +60,11 @@ def test_preparation_does_not_depend_on_tables_and_fetching_not_on_preparation()
     assert "qrt.data.embedded" in dependencies("qrt.data.fetch")
 
 
+def test_training_depends_on_all_of_the_engine_that_it_runs() -> None:
+    engine = {f"qrt.engine.{name}" for name in ("trainer", "calibration_map", "quadrature", "resnet", "curves")}
+    assert engine <= dependencies("qrt.training_job")
+
+
 def test_imports_for_type_checkers_do_not_count(package: Path) -> None:
     (package / "other.py").write_text(
         "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from qrt.figures import x\n"

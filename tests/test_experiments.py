@@ -15,7 +15,7 @@ from qrt.engine.evaluation import METRICS as EVALUATED
 from qrt.errors import UserError
 from qrt.experiments import Experiment, Plan, plan_study
 from qrt.family import Family, failed_runs, network_columns
-from qrt.result_tables import METRICS, RUNS, as_table, concatenate, read_frame, write_rows
+from qrt.result_tables import METRICS, RUNS, as_table, concatenate, read_frames, write_rows
 from qrt.results_documentation import documentation
 
 
@@ -118,7 +118,7 @@ def test_tables_are_joined_in_order_and_damage_is_named(tmp_path: Path) -> None:
     for number, path in enumerate(files):
         write_rows(path, failed_runs(path.stem, number, family, "unavailable", "404"), RUNS)
     assert concatenate(files, tmp_path / "all.parquet", RUNS) == 4
-    assert read_frame(tmp_path / "all.parquet")["dataset"].tolist() == ["one", "one", "two", "two"]
+    assert read_frames([tmp_path / "all.parquet"], "runs")["dataset"].tolist() == ["one", "one", "two", "two"]
     for content in (b"", b"PAR1", files[1].read_bytes()[:-30]):
         files[1].write_bytes(content)
         with pytest.raises(UserError, match=r"two\.parquet"):

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from qrt.data.sheet import paper_datasets
-from qrt.data.split import MAX_CALIBRATION_ROWS, part_sizes, split_rows
+from qrt.data.split import MAX_CALIBRATION_ROWS, MAX_ROWS, part_sizes, split_rows
 
 
 @given(rows=st.integers(100, 200_000))
@@ -27,16 +28,23 @@ def test_largest_datasets_of_the_paper_are_cut_at_the_row_limit() -> None:
     assert max(largest) == len(split_rows(581_835, 0).train) == 53164
 
 
-def test_split_is_disjoint_and_in_the_order_of_the_published_study() -> None:
+@pytest.mark.parametrize("split", range(5))
+@pytest.mark.parametrize("rows", [100, 101, 500, 2048, 76_924, 100_000])
+def test_split_is_in_the_order_of_the_published_study(rows: int, split: int) -> None:
     # The recipe of the spec, section 1, written out.
-    import torch
+    used = min(rows, MAX_ROWS)
+    order = np.random.RandomState(2001 + split).choice(rows, used, replace=False)
+    shuffled = order[torch.randperm(used, generator=torch.Generator().manual_seed(2000 + split)).numpy()]
+    found = split_rows(rows, split)
+    together = np.concatenate([found.train, found.validation, found.calibration, found.test])
+    assert np.array_equal(together, shuffled)
 
-    order = np.random.RandomState(2004).choice(500, 500, replace=False)
-    shuffled = order[torch.randperm(500, generator=torch.Generator().manual_seed(2003)).numpy()]
+
+def test_split_has_disjoint_parts_of_the_published_shares() -> None:
     rows = split_rows(500, 3)
-    together = np.concatenate([rows.train, rows.validation, rows.calibration, rows.test])
-    assert together.tolist() == shuffled.tolist()
-    assert [len(rows.train), len(rows.validation), len(rows.calibration), len(rows.test)] == [325, 50, 75, 50]
+    parts = (rows.train, rows.validation, rows.calibration, rows.test)
+    assert [len(part) for part in parts] == [325, 50, 75, 50]
+    assert sorted(np.concatenate(parts).tolist()) == list(range(500))
 
 
 def test_splits_differ_and_repeat() -> None:

@@ -13,6 +13,7 @@ import hashlib
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 # Changes to these cannot change a result: how errors are worded, how files get whole, how bytes are fetched, what the
 # machine is called.
@@ -31,7 +32,7 @@ def code_version(module: str) -> str:
     digest = hashlib.sha256()
     for name in sorted(dependencies(module)):
         digest.update(name.encode())
-        digest.update(_code_of(_source(name)).encode())
+        digest.update(_parsed(_text(name)).code.encode())
     return digest.hexdigest()[:16]
 
 
@@ -44,8 +45,13 @@ def dependencies(module: str) -> set[str]:
         if name in found or name in _INFRASTRUCTURE:
             continue
         found.add(name)
-        waiting |= _imports(_source(name))
+        for imported in _parsed(_text(name)).imports:
+            waiting |= _modules_in(imported)
     return found
+
+
+def _text(module: str) -> str:
+    return _source(module).read_text(encoding="utf-8")
 
 
 def _source(module: str) -> Path:
@@ -55,29 +61,18 @@ def _source(module: str) -> Path:
     return Path(spec.origin)
 
 
-def _imports(source: Path) -> set[str]:
-    names: set[str] = set()
-    tree = _WithoutTypeChecking().visit(ast.parse(source.read_text(encoding="utf-8")))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names if _is_ours(alias.name)}
-        elif isinstance(node, ast.ImportFrom) and node.module and _is_ours(node.module):
-            names.add(node.module)
-            if _is_package(node.module):
-                # `from qrt.engine import mixture` imports a module, `from qrt.engine.mixture import cdf` a function.
-                inside = {f"{node.module}.{alias.name}" for alias in node.names}
-                names |= {name for name in inside if find_spec(name) is not None}
+def _modules_in(imported: ast.Import | ast.ImportFrom) -> set[str]:
+    """The modules of ours that a statement imports."""
+    if isinstance(imported, ast.Import):
+        return {alias.name for alias in imported.names if _is_ours(alias.name)}
+    if not imported.module or not _is_ours(imported.module):
+        return set()
+    names = {imported.module}
+    if _is_package(imported.module):
+        # `from qrt.engine import mixture` imports a module, `from qrt.engine.mixture import cdf` a function.
+        inside = {f"{imported.module}.{alias.name}" for alias in imported.names}
+        names |= {name for name in inside if find_spec(name) is not None}
     return names
-
-
-class _WithoutTypeChecking(ast.NodeTransformer):
-    """Leaves out what only type checkers read: it cannot change a result."""
-
-    def visit_If(self, node: ast.If) -> ast.AST | None:
-        """Drop `if TYPE_CHECKING:` blocks."""
-        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            return None
-        return self.generic_visit(node)
 
 
 def _is_ours(module: str) -> bool:
@@ -89,9 +84,18 @@ def _is_package(module: str) -> bool:
     return spec is not None and spec.submodule_search_locations is not None
 
 
-def _code_of(source: Path) -> str:
-    tree = ast.parse(source.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
+class _Parsed(NamedTuple):
+    """The code of a module without its docstrings, and the imports in it that can change a result."""
+
+    code: str
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
+
+
+@cache  # most modules stand behind several rules, and every call of Snakemake asks for all of them
+def _parsed(text: str) -> _Parsed:
+    tree = ast.parse(text)
+    nodes = list(ast.walk(tree))
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if (
@@ -100,4 +104,12 @@ def _code_of(source: Path) -> str:
                 and isinstance(first.value.value, str)
             ):
                 node.body = node.body[1:]
-    return ast.dump(tree)
+    only_for_type_checkers = {
+        inside for node in nodes if isinstance(node, ast.If) and _is_type_checking(node) for inside in ast.walk(node)
+    }
+    imports = (node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+    return _Parsed(ast.dump(tree), tuple(node for node in imports if node not in only_for_type_checkers))
+
+
+def _is_type_checking(node: ast.If) -> bool:
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"

@@ -15,24 +15,18 @@ from matplotlib.figure import Figure
 from qrt import published
 from qrt.atomic import write_json, write_text
 from qrt.config import StudyConfig
-from qrt.data.sheet import paper_datasets
 from qrt.figures import style
 from qrt.figures.calibration_maps import draw_calibration_maps
-from qrt.figures.comparison import draw_comparison, draw_differences
 from qrt.figures.densities import draw_densities
-from qrt.figures.discreteness import draw_discreteness
 from qrt.figures.per_epoch import draw_decomposition, draw_pages
-from qrt.figures_plan import ARTIFACTS, DISCRETE, Artifact, Comparison
+from qrt.figures_plan import ARTIFACTS, Artifact
 from qrt.pages.landing import escape_rst
 from qrt.protocol import describe
 from qrt.statistics.columns import COLUMNS
-from qrt.statistics.comparison import compare
 from qrt.statistics.curves import CURVE_METRICS, curve_statistics
 from qrt.statistics.densities import density_statistics
-from qrt.statistics.discreteness import discreteness_statistics
 from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
 from qrt.statistics.headline import headline
-from qrt.statistics.metrics import figure_metrics
 
 LONGEST_LIST = 3  # reasons that a footer names
 
@@ -52,32 +46,6 @@ class Results:
     def discreteness(self) -> dict[str, float]:
         """The top-10 share of each dataset that there is."""
         return {name: record["top10"] for name, record in self.records.items() if record["status"] == "available"}
-
-
-def dataset_set(comparison: Comparison, study: StudyConfig, results: Results) -> list[str]:
-    """The datasets of the study that belong into a comparison.
-
-    A dataset without data belongs into it if the paper has it there: it is then left out with its reason.
-    """
-    if comparison.dataset_set == "all":
-        return list(study.datasets)
-    known = {name: row.published.top10 for name, row in paper_datasets().items()} | results.discreteness
-    return [name for name in study.datasets if known.get(name, 0.0) <= DISCRETE]
-
-
-def comparison_statistics(comparison: Comparison, study: StudyConfig, results: Results) -> FigureStatistics:
-    """The statistics of a comparison under the study's protocol."""
-    comparison = comparison.under(study.protocol)
-    suffixes = figure_metrics(study.protocol)
-    return compare(
-        results.methods,
-        comparison.among(results.methods),
-        comparison.baseline,
-        {metric: suffixes[metric] for metric in comparison.metrics},
-        dataset_set(comparison, study, results),
-        study.protocol.cohens_d,
-        results.discreteness,
-    )
 
 
 def figure_statistics(artifact: Artifact, study: StudyConfig, results: Results) -> FigureStatistics:
@@ -102,14 +70,9 @@ def figure_statistics(artifact: Artifact, study: StudyConfig, results: Results) 
             metrics=[metric] if metric else CURVE_METRICS,
             pce_column="pce_levels",  # what the curves record under every protocol
         )
-    assert artifact.comparison is not None
-    statistics = comparison_statistics(artifact.comparison, study, results)
-    tables = dict(statistics.tables)
-    if artifact.kind == "discreteness":
-        of_method = tables["per_dataset"][tables["per_dataset"]["method"] == artifact.method]
-        tables["isotonic"] = discreteness_statistics(of_method, artifact.method, artifact.comparison.metrics)
-    wanted = {name: tables[name] for name in artifact.statistics}
-    return FigureStatistics(**(vars(statistics) | {"tables": wanted}))
+    from qrt.comparison_figures import comparison_statistics  # here, since other figures can do without all it brings
+
+    return comparison_statistics(artifact, study, results)
 
 
 def draw(artifact: Artifact, statistics: FigureStatistics, study: StudyConfig, results: Results) -> Figure:
@@ -141,23 +104,9 @@ def _drawn(
     if artifact.kind == "pages":
         part, metric = artifact.curve
         return draw_pages(statistics, metric=metric, part=part, title=title, datasets=_by_training_rows(study, results))
-    assert artifact.comparison is not None
-    comparison = artifact.comparison.under(study.protocol)
-    if artifact.kind == "discreteness":
-        return draw_discreteness(statistics, method=artifact.method, metrics=comparison.metrics, title=title)
-    # Only Figure 2's values are published, for the main base model and BASE with calibration data.
-    theirs_2 = published.figure2() if study.published and artifact.kind == "differences" else None
-    if artifact.kind == "differences":
-        return draw_differences(
-            statistics, title=title, metrics=comparison.metrics, methods=comparison.bars, published=theirs_2
-        )
-    return draw_comparison(
-        statistics,
-        title=title,
-        metrics=comparison.metrics,
-        baseline=comparison.baseline.label,
-        bars=comparison.bars,
-    )
+    from qrt.comparison_figures import draw_compared
+
+    return draw_compared(artifact, statistics, study, title)
 
 
 def _by_training_rows(study: StudyConfig, results: Results) -> list[str]:

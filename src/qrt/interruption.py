@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType
 
 import psutil  # type: ignore[import-untyped]
@@ -17,24 +18,30 @@ import psutil  # type: ignore[import-untyped]
 PATIENCE_SECONDS = 30.0
 
 
-def stop_jobs_when_interrupted() -> None:
-    """From now on SIGINT and SIGTERM end the processes this one has started, then this one, in order."""
+def stop_jobs_when_interrupted(last_word: Callable[[], None]) -> None:
+    """From now on SIGINT and SIGTERM end the processes this one has started, then this one, in order.
+
+    `last_word` is what must be done in the end also if Snakemake does not come to it by itself.
+    """
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        # Snakemake waits for threads of its own; on a cluster for minutes, for the one that asks how jobs are.
+        last_resort = threading.Timer(PATIENCE_SECONDS, _leave, (128 + number, last_word))
+        last_resort.daemon = True
+        last_resort.start()
+        _end_processes()
+        raise KeyboardInterrupt
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stop)
+        signal.signal(number, stop)
 
 
-def _stop(number: int, _frame: FrameType | None) -> None:
-    # Snakemake was once seen to hang after its last word, waiting for a thread of its own.
-    last_resort = threading.Timer(PATIENCE_SECONDS, _leave, (128 + number,))
-    last_resort.daemon = True
-    last_resort.start()
+def _leave(status: int, last_word: Callable[[], None]) -> None:
     _end_processes()
-    raise KeyboardInterrupt
-
-
-def _leave(status: int) -> None:
-    _end_processes()
-    os._exit(status)
+    try:
+        last_word()
+    finally:
+        os._exit(status)
 
 
 def _end_processes() -> None:

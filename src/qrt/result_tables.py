@@ -173,11 +173,6 @@ def concatenate(sources: Iterable[Path], target: Path, columns: Mapping[str, Col
     return len(whole)
 
 
-def read_frame(path: Path) -> pd.DataFrame:
-    """A result table as a data frame; a damaged file is set aside, so that the next call makes it anew (UserError)."""
-    return _read(path).to_pandas()
-
-
 def read_frames(paths: Sequence[Path], kind: str) -> pd.DataFrame:
     """Result tables of one kind as one data frame, in their order; without files an empty one with the kind's columns.
 

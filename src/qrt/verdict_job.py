@@ -54,6 +54,7 @@ def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None]) -
     """The verdicts (columns of `qrt.claims.judge` after `reading`) and the key numbers of every reading."""
     methods = read_methods(pool.runs, study, pool.methods)
     verdicts, numbers = [], []
+    remembered: dict[int, dict[tuple[Any, ...], Any]] = {}  # of readings that have the same table of methods
     for reading, protocol in readings(study).items():
         evidence = Evidence(
             methods=methods[reading],
@@ -67,9 +68,10 @@ def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None]) -
         )
         if protocol.kernel_width != study.protocol.kernel_width:
             evidence = replace(evidence, maps=None)
-        judged = judge(paper_claims(), evidence)
+        workings = Workings(evidence, remembered.setdefault(id(methods[reading]), {}))
+        judged = judge(paper_claims(), workings)
         verdicts.append(judged.assign(reading=reading))
-        numbers += _key_numbers(reading, evidence)
+        numbers += _key_numbers(reading, workings)
         log(f"{reading}: {_counts(judged)}")
     columns = ["reading", *judged.columns]
     return pd.concat(verdicts, ignore_index=True)[columns], pd.DataFrame(numbers, columns=list(KEY_NUMBERS))
@@ -81,8 +83,8 @@ def read_verdicts(path: Path) -> pd.DataFrame:
     return verdicts.assign(**{name: pd.to_numeric(verdicts[name]) for name in _NUMBERS})
 
 
-def _key_numbers(reading: str, evidence: Evidence) -> list[dict[str, Any]]:
-    statistics = Workings(evidence).comparison(MAIN_FIGURE)
+def _key_numbers(reading: str, workings: Workings) -> list[dict[str, Any]]:
+    statistics = workings.comparison(MAIN_FIGURE)
     ranks = statistics.tables["ranks"].set_index(["metric", "method"])["mean_rank"]
     pairs = {
         (row["metric"], frozenset((row["left"], row["right"]))): row

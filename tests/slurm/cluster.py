@@ -12,12 +12,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from processes import all_processes, command_line, environment, own_processes, program
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
-# No database, no cgroups. `config_overrides`: the node offers what its jobs ask for, whatever the machine has.
+DAEMONS = {
+    "munged": "munged",
+    "slurmctld": "slurmctld-wlm",
+    "slurmd": "slurmd-wlm",
+    "slurmstepd": "slurmstepd-wlm",
+}
+BATCH_START_TIMEOUT = 1  # seconds
+# No database, no cgroups. A job that takes more memory than it asked for is found and killed within a second or two.
+# `config_overrides`: the node offers what is written here, whatever the machine has; three jobs run at a time.
 # Jobs of a dead daemon fail instead of being queued anew, so that it is Snakemake who has to see to them.
 CONFIGURATION = """\
 ClusterName=test
@@ -37,7 +47,9 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.pid
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=1
+JobAcctGatherParams=OverMemoryKill
 AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/none
 SwitchType=switch/none
@@ -48,13 +60,26 @@ SelectTypeParameters=CR_Core_Memory
 SlurmdParameters=config_overrides
 JobRequeue=0
 KillWait=5
-BatchStartTimeout=1
+BatchStartTimeout={batch_start_timeout}
 ReturnToService=2
 MinJobAge=600
 SchedulerParameters=sched_interval=5,batch_sched_delay=0
-NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=32000 State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs=3 RealMemory=32000 State=UNKNOWN
 PartitionName=test Nodes={host} Default=YES MaxTime=INFINITE State=UP
 """
+
+
+class PackagesUnavailableError(Exception):
+    """apt cannot fetch the packages of Slurm here."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the controller knows of a job: its state, the memory it asked for (as 400M or 8000M), when it started."""
+
+    state: str
+    memory: str
+    start: str
 
 
 def reason_to_skip() -> str | None:
@@ -71,8 +96,36 @@ def running_slurm() -> list[str]:
     return [f"{name} (pid {pid})" for pid, name in programs.items() if name.startswith(("slurmctld", "slurmd"))]
 
 
+def unpack_slurm(folder: Path) -> None:
+    """Fetch the packages with what they need and lack here, and unpack them in `folder`; nothing is installed."""
+    cache, lists = folder / "cache", folder / "lists"
+    for part in (cache / "archives", lists):
+        (part / "partial").mkdir(parents=True)
+    options = ["--yes", "--quiet", "--no-install-recommends", "--reinstall", "--download-only", f"-oDir::Cache={cache}"]
+    if _apt_get("install", *options, *PACKAGES) is not None:  # a fresh container has no lists of packages yet
+        options.append(f"-oDir::State::lists={lists}")
+        error = _apt_get("update", *options[-2:]) or _apt_get("install", *options, *PACKAGES)
+        if error is not None:
+            raise PackagesUnavailableError(f"apt cannot fetch {' '.join(PACKAGES)}: {error}")
+    for archive in (cache / "archives").glob("*.deb"):
+        subprocess.run(["dpkg-deb", "--extract", archive, folder / "root"], timeout=60, check=True)
+
+
+def _apt_get(*arguments: str) -> str | None:
+    """Call apt-get; its last words if it fails."""
+    patience = ["-oAcquire::http::Timeout=20", "-oAcquire::Retries=1", "-oDPkg::Lock::Timeout=60"]
+    variables = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        run = subprocess.run(
+            ["apt-get", *arguments, *patience], env=variables, capture_output=True, text=True, timeout=180, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "no end after 180 s"
+    return None if run.returncode == 0 else run.stderr.strip().rpartition("\n")[2] or f"status {run.returncode}"
+
+
 class OneNodeSlurm:
-    """Slurm's packages unpacked in `folder`, and its daemons, which end with the context. Use it in `nothing_left`."""
+    """Slurm's daemons in a folder with its packages; they end with the context. Use it in `nothing_left`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -81,7 +134,6 @@ class OneNodeSlurm:
 
     def __enter__(self) -> OneNodeSlurm:
         try:
-            self._unpack()
             self._configure()
             for name in ("munged", "slurmctld", "slurmd"):
                 self.start(name)
@@ -116,27 +168,31 @@ class OneNodeSlurm:
         )
         return run.stdout if run.returncode == 0 else ""
 
+    def jobs(self) -> dict[str, Job]:
+        """Every job that the controller knows, finished ones included."""
+        lines = self.call("squeue", "--noheader", "--states=all", "--sort=i", "--format=%i %T %m %S").splitlines()
+        return {number: Job(*rest) for number, *rest in map(str.split, lines)}
+
     def running_jobs(self) -> list[str]:
-        return self.call("squeue", "--noheader", "--states=RUNNING", "--format=%i").split()
+        return [number for number, job in self.jobs().items() if job.state == "RUNNING"]
 
-    def job_states(self) -> dict[str, str]:
-        """State of every job that the controller knows, finished ones included."""
-        lines = self.call("squeue", "--noheader", "--states=all", "--format=%i %T").splitlines()
-        return dict(sorted(line.split() for line in lines))
-
-    def job_processes(self, job: str, words: str) -> list[int]:
-        """Processes of a job whose command line has these words."""
+    def job_processes(self, job: str, pattern: str) -> list[int]:
+        """Processes of a job whose command line matches."""
         mark = f"SLURM_JOB_ID={job}".encode()
         processes = (process for process in own_processes() if mark in environment(process))
-        return [int(process.name) for process in processes if words in command_line(process)]
+        return [int(process.name) for process in processes if re.search(pattern, command_line(process))]
 
-    def kill_daemons(self, job: str) -> int:
-        """Kill the daemons of a job's steps and that of the node, without a warning; the number of the former."""
+    def lose(self, job: str) -> int:
+        """Kill the daemons of a job's steps and that of the node, and start the latter; the number of the former."""
         title = re.compile(rf"slurmstepd\S*: \[{job}\.")
         steps = [process for process in own_processes() if title.match(command_line(process))]
         for pid in [self.daemons["slurmd"].pid, *(int(process.name) for process in steps)]:
             os.kill(pid, signal.SIGKILL)
         self.daemons["slurmd"].wait()
+        # When a node comes back without a job that is older than this, the controller believes that it is lost.
+        lost = datetime.fromisoformat(self.jobs()[job].start) + timedelta(seconds=BATCH_START_TIMEOUT + 11)
+        time.sleep(max(0.0, (lost - datetime.now()).total_seconds()))
+        self.start("slurmd")
         return len(steps)
 
     def start(self, name: str) -> None:
@@ -145,12 +201,12 @@ class OneNodeSlurm:
         files = {"socket": "socket", "key-file": "key", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
         command = {
             "munged": ["munged", "--foreground", *(f"--{option}={munge / file}" for option, file in files.items())],
-            "slurmctld": ["slurmctld-wlm", "-D"],
-            "slurmd": ["slurmd-wlm", "-D", "-d", str(self.root / "usr/sbin/slurmstepd-wlm")],
+            "slurmctld": ["slurmctld", "-D"],
+            "slurmd": ["slurmd", "-D", "-d", str(self.folder / "bin/slurmstepd")],
         }[name]
         with (self.folder / f"{name}.log").open("ab") as log:
             self.daemons[name] = subprocess.Popen(
-                [self.root / "usr/sbin" / command[0], *command[1:]],
+                [self.folder / "bin" / command[0], *command[1:]],
                 env=self.environment,
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
@@ -174,23 +230,6 @@ class OneNodeSlurm:
                 daemon.kill()
                 daemon.wait()
 
-    def _unpack(self) -> None:
-        """Fetch the packages with what they need and lack here; nothing is installed."""
-        archives = self.folder / "archives"
-        (archives / "partial").mkdir(parents=True)
-        options = ["--yes", "--quiet", "--no-install-recommends", "--reinstall", "--download-only"]
-        fetch = ["apt-get", "install", *options, "-o", f"Dir::Cache::archives={archives}", *PACKAGES]
-        variables = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        run = subprocess.run(fetch, env=variables, capture_output=True, text=True, timeout=300, check=False)
-        if run.returncode != 0:  # a fresh container has no lists of packages yet
-            subprocess.run(["apt-get", "update"], env=variables, capture_output=True, timeout=300, check=False)
-            run = subprocess.run(fetch, env=variables, capture_output=True, text=True, timeout=300, check=False)
-        if run.returncode != 0:
-            raise RuntimeError(f"apt-get cannot fetch {' '.join(PACKAGES)}:\n{run.stderr}")
-        for archive in archives.glob("*.deb"):
-            subprocess.run(["dpkg-deb", "--extract", archive, self.root], timeout=60, check=True)
-        shutil.rmtree(archives)
-
     def _configure(self) -> None:
         for name in ("munge", "controller", "node", "bin"):
             (self.folder / name).mkdir(mode=0o755)
@@ -202,11 +241,15 @@ class OneNodeSlurm:
             host=socket.gethostname().split(".")[0],
             folder=self.folder,
             plugins=self._libraries / "slurm-wlm",
+            batch_start_timeout=BATCH_START_TIMEOUT,
             controller_port=controller_port,
             node_port=node_port,
         )
         (self.folder / "slurm.conf").write_text(configuration)
         (self.folder / "cgroup.conf").write_text("CgroupAutomount=no\n")
+        # By their names the daemons know what they are; Debian's end in -wlm, and are linked at installation.
+        for name, file in DAEMONS.items():
+            (self.folder / "bin" / name).symlink_to(self.root / "usr/sbin" / file)
         # The executor removes SLURM_CONF from the environment of the `srun` that it calls inside a job.
         wrapper = self.folder / "bin/srun"
         wrapper.write_text(f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {self.root}/usr/bin/srun "$@"\n')

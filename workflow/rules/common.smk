@@ -213,13 +213,25 @@ def planned_trainings():
     ]
 
 
+def say_how_to_go_on():
+    print(
+        "Not finished. What is done is kept: the same command goes on from here.",
+        flush=True,
+    )
+
+
+def leave_unlocked():
+    workflow.persistence.unlock()
+    say_how_to_go_on()
+
+
 onstart:
-    stop_jobs_when_interrupted()
+    stop_jobs_when_interrupted(leave_unlocked)
     tell_progress(training_jobs(STUDY, PLAN, planned_trainings()))
 
 
 onerror:
-    print("Not finished. What is done is kept: the same command goes on from here.")
+    say_how_to_go_on()
 
 
 onsuccess:

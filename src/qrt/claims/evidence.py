@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,10 +15,12 @@ from qrt.data.sheet import paper_datasets
 from qrt.figures_plan import ARTIFACTS, DISCRETE, Comparison
 from qrt.protocol import Protocol
 from qrt.statistics.compared import Compared
-from qrt.statistics.comparison import compare
+from qrt.statistics.comparison import compare, effects
 from qrt.statistics.curves import CURVE_METRICS, curve_statistics
 from qrt.statistics.figure_statistics import FigureStatistics
 from qrt.statistics.metrics import figure_metrics
+
+T = TypeVar("T")
 
 # Comparisons that claims are about and no figure of the paper shows.
 _MAIN = ARTIFACTS["fig03_main"].comparison or Comparison(())
@@ -77,13 +80,22 @@ class Evidence:
 
 
 class Workings:
-    """The statistics of one body of evidence, each computed when it is first asked for."""
+    """The statistics of one body of evidence, each computed when it is first asked for.
 
-    def __init__(self, evidence: Evidence) -> None:
+    Readings of the same methods share what they `remember`.
+    """
+
+    def __init__(self, evidence: Evidence, remembered: dict[tuple[Any, ...], Any] | None = None) -> None:
         self.evidence = evidence
         self._plans: dict[str, Comparison] = {}
-        self._comparisons: dict[str, FigureStatistics] = {}
-        self._effects: dict[tuple[Compared, Compared | None, str, str], pd.DataFrame] = {}
+        self._remembered = {} if remembered is None else remembered
+
+    def remember(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
+        """What was computed under this key, which names everything it depends on besides the tables of results."""
+        if key not in self._remembered:
+            self._remembered[key] = compute()
+        found: T = self._remembered[key]
+        return found
 
     @cached_property
     def discreteness(self) -> dict[str, float]:
@@ -96,13 +108,16 @@ class Workings:
     def curves(self) -> FigureStatistics:
         """The averaged curves and the values at the selected epoch, of both parts."""
         evidence = self.evidence
-        return curve_statistics(
-            self.table("curves"),
-            evidence.methods,
-            sorted(evidence.datasets),
-            parts=("train", "validation"),
-            metrics=CURVE_METRICS,
-            pce_column="pce_levels",  # what the curves record under every protocol
+        return self.remember(
+            ("curves",),
+            lambda: curve_statistics(
+                self.table("curves"),
+                evidence.methods,
+                sorted(evidence.datasets),
+                parts=("train", "validation"),
+                metrics=CURVE_METRICS,
+                pce_column="pce_levels",  # what the curves record under every protocol
+            ),
         )
 
     def table(self, name: str) -> pd.DataFrame:
@@ -162,30 +177,41 @@ class Workings:
 
     def comparison(self, name: str) -> FigureStatistics:
         """The statistics of a comparison over its datasets: rank tests with all its methods as one family."""
-        if name not in self._comparisons:
-            plan = self.plan(name)
-            metrics = {label: suffix for label, suffix in self._metrics().items() if label in plan.metrics}
-            run = [one for one in plan.compared if self._was_run(one)]
-            self._comparisons[name] = self._compare(run, plan.baseline, metrics, plan.dataset_set)
-        return self._comparisons[name]
+        plan, form = self.plan(name), self.evidence.protocol.cohens_d
+        metrics = {label: suffix for label, suffix in self._metrics().items() if label in plan.metrics}
+        run = tuple(one for one in plan.compared if self._was_run(one))
+        return self.remember(
+            (plan.baseline, run, tuple(metrics.items()), plan.dataset_set, form),
+            lambda: compare(
+                self._test_results,
+                run,
+                plan.baseline,
+                metrics,
+                self.datasets_in(plan.dataset_set),
+                form,
+                self.discreteness,
+            ),
+        )
 
     def effects(self, left: Compared, right: Compared | None, metric: str, group: str) -> pd.DataFrame:
         """The rows of `per_dataset` of the left method with the right one as baseline, or of the left one alone."""
-        metrics = self._metrics()
+        metrics, form = self._metrics(), self.evidence.protocol.cohens_d
         if metric not in metrics:
             raise NotRun(f"the results have no {metric}")
-        key = (left, right, metric, group)
-        if key not in self._effects:
-            compared, baseline = ([left], right) if right else ([], left)
-            rows = self._compare(compared, baseline, {metric: metrics[metric]}, group).tables["per_dataset"]
-            self._effects[key] = rows[rows["method"] == left.label]
-        return self._effects[key]
-
-    def _compare(
-        self, compared: Sequence[Compared], baseline: Compared, metrics: dict[str, str], group: str
-    ) -> FigureStatistics:
-        datasets, form = self.datasets_in(group), self.evidence.protocol.cohens_d
-        return compare(self._test_results, compared, baseline, metrics, datasets, form, self.discreteness)
+        suffix = metrics[metric]
+        return self.remember(
+            (left, right, metric, suffix, group, form),
+            lambda: effects(
+                self._test_results,
+                left,
+                right or left,
+                metric,
+                suffix,
+                self.datasets_in(group),
+                form,
+                self.discreteness,
+            ),
+        )
 
     @cached_property
     def _test_results(self) -> pd.DataFrame:

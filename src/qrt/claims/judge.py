@@ -10,7 +10,7 @@ import pandas as pd
 
 from qrt.claims import rules
 from qrt.claims.claim import Claim
-from qrt.claims.evidence import PAPER_SETS, Evidence, Workings
+from qrt.claims.evidence import PAPER_SETS, Workings
 from qrt.claims.measure_rules import Measure, difference_of_medians
 from qrt.claims.measures import MEASURES
 from qrt.claims.table_rules import dataset_count, map_value
@@ -46,9 +46,8 @@ COLUMNS: dict[str, str] = {
 }
 
 
-def judge(claims: Iterable[Claim], evidence: Evidence) -> pd.DataFrame:
+def judge(claims: Iterable[Claim], workings: Workings) -> pd.DataFrame:
     """One row for each claim, in their order: the columns of COLUMNS."""
-    workings = Workings(evidence)
     rows = []
     for claim in claims:
         verdict = _verdict(claim, workings)

@@ -222,6 +222,19 @@ def _after_selection(
 
     Runs stop at different epochs, so the end of their mean curve would compare different runs.
     """
+    points = workings.remember(("from selection on", left, part), lambda: _from_selection_on(workings, left, part))
+    rows: list[dict[str, Any]] = []
+    for (dataset, _), run in points.groupby(["dataset", "split"]):
+        if len(run) > 1:
+            value = summarise(run["epoch"].to_numpy(float), run[_CURVES[metric]].to_numpy(float))
+            rows.append({"dataset": dataset, "value": value})
+    per_run = pd.DataFrame(rows, columns=["dataset", "value"]).groupby("dataset")["value"]
+    table = pd.DataFrame({"value": per_run.mean(), "standard_error": per_run.sem(), "splits": per_run.count()})
+    return _in_group(workings, table.reset_index(), datasets, what)
+
+
+def _from_selection_on(workings: Workings, left: str, part: str) -> pd.DataFrame:
+    """The records of the runs of a method from their selected epochs on."""
     curves = workings.table("curves")
     experiment, method = {"BASE": ("base_train", "BASE-TRAIN"), "QRT": ("main", "QRTC")}[left]
     tuned = workings.evidence.methods
@@ -239,15 +252,7 @@ def _after_selection(
     points = points[
         (either_missing | same) & (points["epoch"] >= points["selected_epoch"]) & (points["selected_epoch"] > 0)
     ]
-    points = points.drop_duplicates(["dataset", "split", "epoch"]).sort_values(["dataset", "split", "epoch"])
-    rows: list[dict[str, Any]] = []
-    for (dataset, _), run in points.groupby(["dataset", "split"]):
-        if len(run) > 1:
-            value = summarise(run["epoch"].to_numpy(float), run[_CURVES[metric]].to_numpy(float))
-            rows.append({"dataset": dataset, "value": value})
-    per_run = pd.DataFrame(rows, columns=["dataset", "value"]).groupby("dataset")["value"]
-    table = pd.DataFrame({"value": per_run.mean(), "standard_error": per_run.sem(), "splits": per_run.count()})
-    return _in_group(workings, table.reset_index(), datasets, what)
+    return points.drop_duplicates(["dataset", "split", "epoch"]).sort_values(["dataset", "split", "epoch"])
 
 
 def _change(epochs: np.ndarray, values: np.ndarray) -> float:
@@ -259,7 +264,9 @@ def _slope(epochs: np.ndarray, values: np.ndarray) -> float:
 
 
 def _time_ratios(workings: Workings, reading: Literal["trained", "selected"]) -> pd.DataFrame:
-    statistics = times_statistics(workings.table("times"), table2(), reading)
+    statistics = workings.remember(
+        ("times", reading), lambda: times_statistics(workings.table("times"), table2(), reading)
+    )
     splits = statistics[statistics["method"].isin(["BASE", "QRTC"])].groupby("dataset")["runs"].min()
     ratios = time_ratios(statistics)
     return ratios.assign(value=ratios["ratio"], splits=ratios["dataset"].map(splits))

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import stats
 
 from qrt.claims.range import Range
@@ -93,15 +94,11 @@ class Pair:
 
 def find_pair(statistics: FigureStatistics, metric: str, left: str, right: str, paper_datasets: int) -> Pair | None:
     """The pair in the rank tests, whichever method comes first there; None without rank tests of both."""
-    pairs = statistics.tables["pairs"]
-    pairs = pairs[pairs["metric"] == metric]
-    found = pairs[(pairs["left"] == left) & (pairs["right"] == right)]
-    turned = found.empty
-    if turned:
-        found = pairs[(pairs["left"] == right) & (pairs["right"] == left)]
-    if found.empty:
+    pairs = _pairs(statistics).get(metric, {})
+    turned = (left, right) not in pairs
+    row = pairs.get((right, left) if turned else (left, right))
+    if row is None:
         return None
-    row = found.iloc[0]
     ranks = _mean_ranks(statistics, metric)
     lower, higher = int(row["left_lower"]), int(row["right_lower"])
     return Pair(
@@ -308,6 +305,19 @@ def rank_trend(
     )
 
 
+# Dozens of claims ask the same statistics, so the tables are looked up as dictionaries.
+
+
+@lru_cache(maxsize=100)
+def _pairs(statistics: FigureStatistics) -> dict[str, dict[tuple[str, str], dict[str, Any]]]:
+    """Metric -> left and right -> row of the table `pairs`."""
+    found: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+    for row in statistics.tables["pairs"].to_dict("records"):
+        found.setdefault(row["metric"], {})[row["left"], row["right"]] = row
+    return found
+
+
+@lru_cache(maxsize=1000)
 def _mean_ranks(statistics: FigureStatistics, metric: str) -> dict[str, float]:
     ranks = statistics.tables["ranks"]
     ranks = ranks[ranks["metric"] == metric]
@@ -322,9 +332,22 @@ def _median_effects(statistics: FigureStatistics, metric: str) -> dict[str, floa
 
 def _splits(statistics: FigureStatistics, metric: str, methods: Sequence[str]) -> int:
     """The splits of a typical dataset, counted by the method that has fewest there."""
-    rows: pd.DataFrame = statistics.tables["per_dataset"]
-    rows = rows[(rows["metric"] == metric) & rows["method"].isin(list(methods)) & (rows["splits"] > 0)]
-    return median_splits(rows.groupby("dataset")["splits"].min())
+    fewest: dict[str, int] = {}
+    for method in methods:
+        for dataset, splits in _splits_of(statistics).get((metric, method), {}).items():
+            fewest[dataset] = min(splits, fewest.get(dataset, splits))
+    return median_splits(list(fewest.values()))
+
+
+@lru_cache(maxsize=100)
+def _splits_of(statistics: FigureStatistics) -> dict[tuple[str, str], dict[str, int]]:
+    """Metric and method -> dataset -> number of splits, where there are any."""
+    columns = (statistics.tables["per_dataset"][name] for name in ("metric", "method", "dataset", "splits"))
+    found: dict[tuple[str, str], dict[str, int]] = {}
+    for metric, method, dataset, splits in zip(*columns, strict=True):
+        if splits > 0:
+            found.setdefault((metric, method), {})[dataset] = int(splits)
+    return found
 
 
 def _without_tests(statistics: FigureStatistics, metric: str, left: str, right: str) -> Verdict:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import special, stats
+import scipy  # its parts load when they are first used, so that knowing the names of the datasets costs nothing
 
 from qrt.data.raw_table import RawTable
 
@@ -52,7 +52,7 @@ class GeneratedDataset:
             np.log(weight) + (truth.logpdf(y) if hasattr(truth.dist, "logpdf") else truth.logpmf(y))
             for weight, truth in self.conditional(x)
         ]
-        log_density: FloatArray = special.logsumexp(np.stack(np.broadcast_arrays(*terms)), axis=0)
+        log_density: FloatArray = scipy.special.logsumexp(np.stack(np.broadcast_arrays(*terms)), axis=0)
         return log_density
 
     def table(self) -> RawTable:
@@ -89,41 +89,41 @@ def _provenance(name: str) -> dict[str, str | int]:
 
 
 def _heteroscedastic(x: FloatArray) -> Components:
-    return [(1.0, stats.norm(np.sin(3 * x[:, 0]) + x[:, 1], 0.1 + 0.5 * np.abs(x[:, 0])))]
+    return [(1.0, scipy.stats.norm(np.sin(3 * x[:, 0]) + x[:, 1], 0.1 + 0.5 * np.abs(x[:, 0])))]
 
 
 def _bimodal(x: FloatArray) -> Components:
-    upper = special.expit(3 * x[:, 1])
+    upper = scipy.special.expit(3 * x[:, 1])
     gap = 1.0 + 0.5 * x[:, 0]
-    return [(1 - upper, stats.norm(x[:, 2] - gap, 0.2)), (upper, stats.norm(x[:, 2] + gap, 0.2))]
+    return [(1 - upper, scipy.stats.norm(x[:, 2] - gap, 0.2)), (upper, scipy.stats.norm(x[:, 2] + gap, 0.2))]
 
 
 def _skewed(x: FloatArray) -> Components:
-    return [(1.0, stats.lognorm(s=0.4 + 0.3 * (x[:, 1] > 0), scale=np.exp(x[:, 0])))]
+    return [(1.0, scipy.stats.lognorm(s=0.4 + 0.3 * (x[:, 1] > 0), scale=np.exp(x[:, 0])))]
 
 
 def _counts(x: FloatArray) -> Components:
-    return [(1.0, stats.poisson(np.exp(0.5 + x[:, 0] + 0.5 * x[:, 1])))]
+    return [(1.0, scipy.stats.poisson(np.exp(0.5 + x[:, 0] + 0.5 * x[:, 1])))]
 
 
 def _heavy_tails(x: FloatArray) -> Components:
-    return [(1.0, stats.t(df=3, loc=2 * x[:, 0] * x[:, 1], scale=0.3))]
+    return [(1.0, scipy.stats.t(df=3, loc=2 * x[:, 0] * x[:, 1], scale=0.3))]
 
 
 def _linear(x: FloatArray) -> Components:
-    return [(1.0, stats.norm(x @ np.array([1.0, -2.0, 0.5, 0.0]), 0.5))]
+    return [(1.0, scipy.stats.norm(x @ np.array([1.0, -2.0, 0.5, 0.0]), 0.5))]
 
 
 def _wide(x: FloatArray) -> Components:
-    return [(1.0, stats.norm(x[:, :5].sum(axis=1), 0.3))]
+    return [(1.0, scipy.stats.norm(x[:, :5].sum(axis=1), 0.3))]
 
 
 def _waiting_times(x: FloatArray) -> Components:
-    return [(1.0, stats.gamma(a=1.5, scale=np.exp(0.8 * x[:, 0])))]
+    return [(1.0, scipy.stats.gamma(a=1.5, scale=np.exp(0.8 * x[:, 0])))]
 
 
 def _shifted_groups(x: FloatArray) -> Components:
-    return [(1.0, stats.norm(2 * x[:, 2] + x[:, 0], 0.2 + 0.2 * x[:, 2]))]
+    return [(1.0, scipy.stats.norm(2 * x[:, 2] + x[:, 0], 0.2 + 0.2 * x[:, 2]))]
 
 
 EMBEDDED: dict[str, GeneratedDataset | DiabetesDataset] = {

@@ -237,16 +237,17 @@ class KernelMap:
         distances = torch.stack([points - self.centres[before], points - self.centres[after]]).abs()
         return distances.amin(dim=0) / self.scale
 
-    def _windows(self, points: Tensor, nearest: Tensor) -> Iterator[tuple[Tensor, Tensor, int, int]]:
+    def _windows(self, points: Tensor, nearest: Tensor) -> Iterator[tuple[Tensor | slice, Tensor, int, int]]:
         """Neighbouring points in chunks, with the range of centres that can matter to them.
 
         Yields the points' numbers, the points: (n, 1), and first and last of the centres not further than
         `nearest` + _REACH scales. This bounds memory, and the work for small scales.
         """
-        order = points.argsort()
-        for chunk in order.split(_CHUNK_POINTS):
+        # What fits into one chunk, as all quantile levels do, needs no sorting.
+        chunks = [slice(None)] if len(points) <= _CHUNK_POINTS else points.argsort().split(_CHUNK_POINTS)
+        for chunk in chunks:
             x = points[chunk]
             reach = (nearest[chunk].max() + _REACH) * self.scale
-            ends = torch.stack([x[0] - reach, x[-1] + reach])
+            ends = torch.stack([x.min() - reach, x.max() + reach])
             first, last = torch.searchsorted(self.centres, ends).tolist()
             yield chunk, x.unsqueeze(1), first, last

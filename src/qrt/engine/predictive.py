@@ -12,7 +12,9 @@ densities and quantiles (some then infinite) take F' as it is. For mean, standar
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
+import torch
 from torch import Tensor
 
 from qrt.engine import mixture as gaussian
@@ -48,9 +50,16 @@ class PredictiveDistribution:
         """Quantiles (N, L) at levels: (L,) in (0, 1): the maps once per level, then each row's mixture."""
         if not bool(((levels > 0) & (levels < 1)).all()):
             raise UserError(f"quantile levels must lie between 0 and 1, both excluded, but are {levels.tolist()}")
-        for calibration_map in reversed(self.maps):
-            levels = calibration_map.inverse(levels)
-        return gaussian.quantile(self.mixture, levels)
+        return gaussian.quantile(self.mixture, _levels_of_the_mixture(self.maps, tuple(levels.tolist())))
+
+
+@lru_cache(maxsize=1)  # validation and test rows of a model follow each other, and ask for the same levels
+def _levels_of_the_mixture(maps: tuple[CalibrationMap, ...], levels: tuple[float, ...]) -> Tensor:
+    """The levels (L,) at which quantiles of the mixture are those of F' at `levels`."""
+    found = torch.tensor(levels, dtype=torch.float64)
+    for calibration_map in reversed(maps):
+        found = calibration_map.inverse(found)
+    return found
 
 
 def predictive_from_outputs(

@@ -37,6 +37,11 @@ class _Runs:
         """(M, D, S): the run has at least one usable metric."""
         return np.any([np.isfinite(values) for values in self.values.values()], axis=0)
 
+    @property
+    def entered(self) -> NDArray[np.bool_]:
+        """(D,): the dataset has a usable run of any method."""
+        return np.any(self.usable, axis=(0, 2))
+
 
 def compare(  # noqa: PLR0917 (what is compared, with what, on what)
     methods: pd.DataFrame,
@@ -57,25 +62,24 @@ def compare(  # noqa: PLR0917 (what is compared, with what, on what)
     """
     columns = {metric: f"{part}_{suffix}" for metric, suffix in metrics.items()}
     runs = _collect(methods, list(dict.fromkeys((baseline, *compared))), columns, datasets)
-    usable = runs.usable
-    entered: NDArray[np.bool_] = np.any(usable, axis=(0, 2))
+    entered = runs.entered
     names = [name for name, enters in zip(runs.datasets, entered, strict=True) if enters]
-    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in TABLES}
+    parts: dict[str, list[tuple[str, pd.DataFrame]]] = {name: [] for name in TABLES}
     remarks: dict[str, list[str]] = {}  # what is to be said -> of which metrics
     incomplete: dict[tuple[str, ...], list[str]] = {}  # datasets outside the rank tests -> of which metrics
     for metric, everywhere in runs.values.items():
         values = everywhere[:, entered]
         there: NDArray[np.bool_] = np.any(np.isfinite(values), axis=(1, 2))
         shown = [label for label, is_there in zip(runs.labels, there, strict=True) if is_there]
-        per_dataset = _per_dataset(runs.labels, names, values, cohens_d_form)
-        per_dataset["discreteness"] = per_dataset["dataset"].map(dict(discreteness)).astype(float)
         means, left = _complete_blocks(shown, names, values[there])
-        tables = rank_tables(means)
-        tables["per_dataset"] = per_dataset[per_dataset["method"].isin(shown)]
-        tables["letter_values"] = _letter_values(tables["per_dataset"], runs.labels[0])
+        per_dataset = _per_dataset(runs.labels, names, values, cohens_d_form, discreteness)
+        tables = rank_tables(means) | {
+            "per_dataset": per_dataset,
+            "letter_values": _letter_values(per_dataset, shown, runs.labels[0]),
+        }
         for name, table in tables.items():
-            parts[name].append(table.assign(metric=metric))
-        for remark in _remarks(runs.labels[0], shown, means, tables["per_dataset"]):
+            parts[name].append((metric, table))
+        for remark in _remarks(runs.labels[0], shown, means, per_dataset):
             remarks.setdefault(remark, []).append(metric)
         if left:
             incomplete.setdefault(left, []).append(metric)
@@ -84,10 +88,28 @@ def compare(  # noqa: PLR0917 (what is compared, with what, on what)
         tables={name: _stacked(name, tables) for name, tables in parts.items()},
         datasets=tuple(names),
         asked=len(datasets),
-        splits=int(usable.any(axis=0).sum(axis=1).max(initial=0)),
+        splits=int(runs.usable.any(axis=0).sum(axis=1).max(initial=0)),
         left_out=(*_left_out(runs), *_outside_the_rank_tests(incomplete)),
         notes=notes if names else ["no usable run of the compared methods on any dataset"],
     )
+
+
+def effects(  # noqa: PLR0917 (as for `compare`)
+    methods: pd.DataFrame,
+    method: Compared,
+    baseline: Compared,
+    metric: str,
+    suffix: str,
+    datasets: Sequence[str],
+    cohens_d_form: str,
+    discreteness: Mapping[str, float],
+) -> pd.DataFrame:
+    """The rows of `per_dataset` of one method and metric that `compare` has for this baseline, without all the rest."""
+    runs = _collect(methods, list(dict.fromkeys((baseline, method))), {metric: f"test_{suffix}"}, datasets)
+    entered = runs.entered
+    names = [name for name, enters in zip(runs.datasets, entered, strict=True) if enters]
+    per_dataset = _per_dataset(runs.labels, names, runs.values[metric][:, entered], cohens_d_form, discreteness)
+    return per_dataset[per_dataset["method"] == method.label].assign(metric=metric)
 
 
 def _collect(
@@ -96,13 +118,13 @@ def _collect(
     labels = [one.label for one in compared]
     if len(set(labels)) < len(labels):
         raise ValueError(f"two of the compared methods have the same label: {labels}")
-    asked = methods[methods["dataset"].isin(list(datasets))]
-    rows = pd.concat(
-        [
-            asked[(asked["experiment"] == one.experiment) & (asked["method"] == one.method)].assign(label=one.label)
-            for one in compared
-        ]
-    ).sort_values("split", kind="stable")
+    experiment, method = (methods[name].to_numpy(dtype=object) for name in ("experiment", "method"))
+    asked = methods["dataset"].isin(list(datasets)).to_numpy()
+    of_each = [np.flatnonzero(asked & (experiment == one.experiment) & (method == one.method)) for one in compared]
+    label = np.repeat(np.array(labels, dtype=object), [len(numbers) for numbers in of_each])
+    numbers = np.concatenate(of_each)
+    by_split = np.argsort(methods["split"].to_numpy()[numbers], kind="stable")
+    rows = methods.iloc[numbers[by_split]].assign(label=label[by_split])
     if rows.duplicated(["label", "dataset", "split"]).any():
         raise ValueError("the table of methods has two rows for one method, dataset and split")
     splits = np.unique(rows["split"].to_numpy())
@@ -123,16 +145,22 @@ def _collect(
     return _Runs(labels, list(datasets), rows, found, ok, values)
 
 
-def _per_dataset(labels: Sequence[str], datasets: Sequence[str], values: Array, cohens_d_form: str) -> pd.DataFrame:
-    """Means and effects of one metric, values (M, D, S) with the baseline first."""
+def _per_dataset(
+    labels: Sequence[str],
+    datasets: Sequence[str],
+    values: Array,
+    cohens_d_form: str,
+    discreteness: Mapping[str, float],
+) -> pd.DataFrame:
+    """Means and effects of one metric, values (M, D, S) with the baseline first; methods without any value left out."""
     own, baseline = moments(values), values[:1]
     common = np.isfinite(values) & np.isfinite(baseline)
     differences = np.where(common, values - baseline, np.nan)
     differences[0] = np.nan  # the baseline has none to itself
     paired = moments(differences)
-    effects = {form: cohens_d(values, baseline, form) for form in ("pooled", "released")}
-    for effect in effects.values():
-        effect[0] = np.nan
+    sizes = {form: cohens_d(values, baseline, form) for form in ("pooled", "released")}
+    for size in sizes.values():
+        size[0] = np.nan
     table: dict[str, Any] = {
         "method": np.repeat(np.array(labels, dtype=object), len(datasets)),
         "dataset": np.tile(np.array(datasets, dtype=object), len(labels)),
@@ -146,18 +174,21 @@ def _per_dataset(labels: Sequence[str], datasets: Sequence[str], values: Array, 
         "relative_difference": relative_difference(
             paired.mean, moments(np.where(common, baseline, np.nan)).mean
         ).ravel(),
-        "cohens_d": effects[cohens_d_form].ravel(),
-        "cohens_d_pooled": effects["pooled"].ravel(),
-        "cohens_d_released": effects["released"].ravel(),
+        "cohens_d": sizes[cohens_d_form].ravel(),
+        "cohens_d_pooled": sizes["pooled"].ravel(),
+        "cohens_d_released": sizes["released"].ravel(),
+        "discreteness": np.tile([float(discreteness.get(name, np.nan)) for name in datasets], len(labels)),
     }
-    return pd.DataFrame(table)
+    shown = np.repeat(np.isfinite(values).any(axis=(1, 2)), len(datasets))
+    return pd.DataFrame(table)[shown]
 
 
-def _letter_values(per_dataset: pd.DataFrame, baseline: str) -> pd.DataFrame:
+def _letter_values(per_dataset: pd.DataFrame, shown: Sequence[str], baseline: str) -> pd.DataFrame:
     rows = []
-    for method, of_method in per_dataset.groupby("method", sort=False):
+    effects_of = np.split(per_dataset["cohens_d"].to_numpy(), max(len(shown), 1))  # the methods follow each other
+    for method, of_method in zip(shown, effects_of, strict=False):
         if method != baseline:
-            values, datasets = letter_values(of_method["cohens_d"].to_numpy())
+            values, datasets = letter_values(of_method)
             rows += [(method, *entry, datasets) for entry in zip(LETTER_QUANTILES, values, strict=True)]
     return pd.DataFrame(rows, columns=["method", "quantile", "value", "datasets"])
 
@@ -234,8 +265,11 @@ def _outside_the_rank_tests(incomplete: Mapping[tuple[str, ...], Sequence[str]])
         yield LeftOut(f"rank tests of {', '.join(metrics)}", len(datasets), reason)
 
 
-def _stacked(name: str, tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def _stacked(name: str, tables: Sequence[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
     """The tables of all metrics as one, with the documented columns also where there are no rows."""
-    filled = [table for table in tables if len(table)]
-    together = pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
+    filled = [(metric, table) for metric, table in tables if len(table)]
+    together = pd.DataFrame()
+    if filled:
+        together = pd.concat([table for _, table in filled], ignore_index=True)
+        together["metric"] = np.repeat([metric for metric, _ in filled], [len(table) for _, table in filled])
     return together.reindex(columns=list(COLUMNS[name]))

@@ -17,11 +17,12 @@ class LeftOut:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FigureStatistics:
     """The tables behind one figure (columns: `qrt.statistics.columns`), and what they stand on.
 
-    A figure draws from `tables` alone; what it cannot draw for lack of data it says with the words of `notes`.
+    A figure draws from `tables` alone; what it cannot draw for lack of data it says with the words of `notes`. Equal to
+    itself alone (tables are not compared), so that what is looked up in it can be remembered.
     """
 
     tables: Mapping[str, pd.DataFrame]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -24,16 +25,23 @@ def rank_tables(means: pd.DataFrame) -> dict[str, pd.DataFrame]:
     datasets, methods = means.shape
     if datasets < 2 or methods < 2:
         return {}
-    ranks = mean_ranks(means.to_numpy())
-    statistic, p_value = friedman(means.to_numpy())
-    pairs = _pairs(means, may_differ=methods == 2 or p_value < LEVEL)
+    return dict(_rank_tables(tuple(means.columns), means.to_numpy().tobytes()))
+
+
+@lru_cache(maxsize=1000)  # the readings of a study share most of their numbers
+def _rank_tables(labels: tuple[str, ...], numbers: bytes) -> dict[str, pd.DataFrame]:
+    means = np.frombuffer(numbers).reshape(-1, len(labels))
+    datasets, methods = means.shape
+    ranks = mean_ranks(means)
+    statistic, p_value = friedman(means)
+    pairs = _pairs(labels, means, may_differ=methods == 2 or p_value < LEVEL)
     different = {
         frozenset(pair)
         for pair in pairs.loc[pairs["significant"], ["left", "right"]].itertuples(index=False, name=None)
     }
-    best_first = [means.columns[place] for place in np.argsort(ranks, kind="stable")]
+    best_first = [labels[place] for place in np.argsort(ranks, kind="stable")]
     return {
-        "ranks": pd.DataFrame({"method": list(means), "mean_rank": ranks, "datasets": datasets}),
+        "ranks": pd.DataFrame({"method": list(labels), "mean_rank": ranks, "datasets": datasets}),
         "friedman": pd.DataFrame(
             {"methods": [methods], "datasets": [datasets], "statistic": [statistic], "p_value": [p_value]}
         ),
@@ -125,15 +133,15 @@ def _maximal_cliques(
         seen = seen | {name}
 
 
-def _pairs(means: pd.DataFrame, may_differ: bool) -> pd.DataFrame:
+def _pairs(labels: Sequence[str], means: Array, may_differ: bool) -> pd.DataFrame:
     rows = []
-    for left, right in combinations(means.columns, 2):
-        differences = (means[left] - means[right]).to_numpy()
+    for left, right in combinations(range(len(labels)), 2):
+        differences = means[:, left] - means[:, right]
         statistic, p_value = wilcoxon(differences)
         rows.append(
             {
-                "left": left,
-                "right": right,
+                "left": labels[left],
+                "right": labels[right],
                 "datasets": len(means),
                 "left_lower": int((differences < 0).sum()),
                 "right_lower": int((differences > 0).sum()),

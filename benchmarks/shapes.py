@@ -1,0 +1,125 @@
+"""The largest datasets of the paper: what each job on them takes in memory, beside what its rule asks for.
+
+The data is generated in the published shape. Part of `benchmarks/load.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from measuring import PROJECT, watched
+from qrt.config import load_config, read_schema
+from qrt.cost import table_shape, training_memory
+from qrt.data.split import MAX_ROWS, part_sizes
+from qrt.experiments import plan_study
+from qrt.family import Family
+
+LARGEST = ("Allstate_Claims_Severity", "Santander_transaction_value")  # by rows, by features
+FAMILIES = (
+    # The main comparison.
+    "mlp-3.plain",
+    "mlp-3.qrt.variance",
+    "mlp-3.qreg.variance",
+    # The ResNet, where memory matters most: two of its families, and one of the largest.
+    "resnet-3.batchnorm_relu.plain",
+    "resnet-3.batchnorm_relu.qrt.variance",
+    "resnet-3.batchnorm_relu.qreg0.variance",
+)
+_TRAINING = {"max_epochs": 3, "patience": 3}
+_LIMIT_SECONDS = 3600.0
+# What the rules of workflow/rules/data.smk ask for.
+_REQUESTED = {"fetch": 4000, "prepare": 8000}
+
+
+@dataclass(frozen=True)
+class JobMemory:
+    """Peak memory of one job beside what its rule asks for at the first attempt."""
+
+    dataset: str
+    rows: int  # for training
+    features: int
+    job: str
+    networks: int
+    cpu_seconds: float
+    peak_megabytes: float
+    requested_megabytes: int
+
+
+def measure_shapes(folder: Path) -> list[JobMemory]:
+    """Fetch, prepare and train for three epochs on data in the shape of the largest datasets, one process for each job.
+
+    Prints a line for each.
+    """
+    print(
+        f"{'rows x features':>16} {'job':38} {'networks':>8} {'CPU s':>7} {'peak MB':>8} {'asked MB':>8} {'ratio':>6}",
+        flush=True,
+    )
+    return [job for dataset in LARGEST for job in _measure_dataset(dataset, folder / dataset)]
+
+
+def _measure_dataset(dataset: str, folder: Path) -> list[JobMemory]:
+    rows, features = table_shape(dataset)
+    folder.mkdir(parents=True)
+    source = folder / "source.parquet"
+    _generate(source, _rows_in_all(rows), features)
+    table, record, prepared = folder / "raw.parquet", folder / "raw.json", folder / "prepared"
+    own = json.dumps({"path": str(source), "target": "y", "categorical": []})
+    written = ["--table", str(table), "--record", str(record)]
+    jobs = []
+
+    def measure(job: str, networks: int, requested: int, *arguments: str) -> None:
+        command = [sys.executable, "-m", "qrt", *arguments]
+        cost = watched(f"{job} on {dataset}", command, folder=folder, limit_seconds=_LIMIT_SECONDS)
+        measured = JobMemory(
+            dataset, rows, features, job, networks, cost.all_cpu_seconds, cost.peak_megabytes, requested
+        )
+        jobs.append(measured)
+        print(_line(measured), flush=True)
+
+    measure("fetch", 0, _REQUESTED["fetch"], "fetch", dataset, *written, "--own", own)
+    measure("prepare", 0, _REQUESTED["prepare"], "prepare", dataset, *written, "--out", str(prepared))
+    families = _families()
+    for name in FAMILIES:
+        family = families[name]
+        options = ["--data", str(prepared), "--family", family.to_json(), "--training", json.dumps(_TRAINING)]
+        out = [text for kind in ("runs", "curves", "predictions") for text in (f"--{kind}", f"{name}.{kind}.parquet")]
+        requested = training_memory(dataset, family, attempt=1)
+        attempt = ["--attempt", "1", "--asked", f"{requested} MB", "--log", f"{name}.log"]
+        # With the densities of examples, as in split 0 of the datasets of the example figures: no job needs more.
+        measure(name, len(family.networks), requested, "train", dataset, "0", *options, "--examples", *out, *attempt)
+    return jobs
+
+
+def _families() -> dict[str, Family]:
+    """The families of the full study as config.yaml has it."""
+    schema = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
+    return plan_study(load_config(yaml.safe_load((PROJECT / "config.yaml").read_text()), schema, PROJECT)).families
+
+
+def _rows_in_all(train_rows: int) -> int:
+    """The smallest table with so many training rows."""
+    return next(rows for rows in range(train_rows, MAX_ROWS + 1) if part_sizes(rows)[0] == train_rows)
+
+
+def _generate(path: Path, rows: int, features: int) -> None:
+    generator = np.random.default_rng(7)
+    x = generator.standard_normal((rows, features))
+    frame = pd.DataFrame(x, columns=[f"x{number}" for number in range(features)])
+    frame["y"] = x[:, :5].sum(axis=1) + generator.standard_normal(rows)
+    frame.to_parquet(path, index=False)
+
+
+def _line(job: JobMemory) -> str:
+    shape = f"{job.rows} x {job.features}"
+    ratio = job.requested_megabytes / job.peak_megabytes
+    return (
+        f"{shape:>16} {job.job:38} {job.networks:8} {job.cpu_seconds:7.1f} {job.peak_megabytes:8.0f} "
+        f"{job.requested_megabytes:8} {ratio:6.2f}"
+    )
