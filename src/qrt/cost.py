@@ -14,8 +14,9 @@ _MS_PER_STEP = {"mlp": 3.5, "resnet": 140.0}  # of one network with a mixture of
 _LARGE_MIXTURE = 2.0  # times as much for a mixture of 10
 _MS_PER_FEATURE = 0.01  # the first layer
 _MS_PER_CURVE_ROW, _CURVE_ROWS = 0.012, 8192  # per-epoch records of a network with a map
-# Memory to ask for, well above what was measured (docs/cluster.md).
-_MB_TO_START = 900  # Python and PyTorch; on a cluster also the two Snakemakes of a job, 190 MB each
+# Memory to ask for: 1.2 to 1.7 times what was measured (docs/cluster.md), and what a cluster counts besides.
+MB_OF_SNAKEMAKE = 400  # two of them for a job, 190 MB each
+_MB_TO_START = 500  # Python and PyTorch
 _COPIES_OF_THE_DATA = 2.5
 _MB_PER_NETWORK = {"mlp": 3, "resnet": 100}  # parameters, gradients, optimiser, best parameters, activations
 _MB_PER_FEATURE = {"mlp": 0.0027, "resnet": 0.008}  # the first layer of each network
@@ -62,11 +63,11 @@ def training_group(dataset: str, family: Family, max_epochs: int) -> str | None:
 
 
 def training_memory(dataset: str, family: Family, attempt: int) -> int:
-    """MB to ask for: PyTorch, the data, and the networks with their optimiser; more with each attempt."""
+    """MB to ask for: Snakemake, PyTorch, the data, and the networks with their optimiser; more with each attempt."""
     rows, features = table_shape(dataset)
     data = _COPIES_OF_THE_DATA * (rows / 0.65) * features * 4 / 1e6
     networks = sum(
         _MB_PER_NETWORK[network.base_model] + _MB_PER_FEATURE[network.base_model] * features
         for network in family.networks
     )
-    return int(attempt * (_MB_TO_START + data + networks))
+    return int(attempt * (MB_OF_SNAKEMAKE + _MB_TO_START + data + networks))
