@@ -16,7 +16,7 @@ import yaml
 
 from measuring import PROJECT, watched
 from qrt.config import load_config, read_schema
-from qrt.cost import table_shape, training_memory
+from qrt.cost import FETCHING_MB, PREPARING_MB, table_shape, training_memory
 from qrt.data.split import MAX_ROWS, part_sizes
 from qrt.experiments import plan_study
 from qrt.family import Family
@@ -34,8 +34,6 @@ FAMILIES = (
 )
 _TRAINING = {"max_epochs": 3, "patience": 3}
 _LIMIT_SECONDS = 3600.0
-# What the rules of workflow/rules/data.smk ask for.
-_REQUESTED = {"fetch": 4000, "prepare": 8000}
 
 
 @dataclass(frozen=True)
@@ -83,8 +81,8 @@ def _measure_dataset(dataset: str, folder: Path) -> list[JobMemory]:
         jobs.append(measured)
         print(_line(measured), flush=True)
 
-    measure("fetch", 0, _REQUESTED["fetch"], "fetch", dataset, *written, "--own", own)
-    measure("prepare", 0, _REQUESTED["prepare"], "prepare", dataset, *written, "--out", str(prepared))
+    measure("fetch", 0, FETCHING_MB, "fetch", dataset, *written, "--own", own)
+    measure("prepare", 0, PREPARING_MB, "prepare", dataset, *written, "--out", str(prepared))
     families = _families()
     for name in FAMILIES:
         family = families[name]

@@ -15,6 +15,7 @@ _LARGE_MIXTURE = 2.0  # times as much for a mixture of 10
 _MS_PER_FEATURE = 0.01  # the first layer
 _MS_PER_CURVE_ROW, _CURVE_ROWS = 0.012, 8192  # per-epoch records of a network with a map
 # Memory to ask for: 1.2 to 1.7 times what was measured (docs/cluster.md), and what a cluster counts besides.
+FETCHING_MB, PREPARING_MB = 4000, 8000  # for the largest tables, read from text
 MB_OF_SNAKEMAKE = 400  # two of them for a job, 190 MB each
 _MB_TO_START = 500  # Python and PyTorch
 _COPIES_OF_THE_DATA = 2.5

@@ -9,7 +9,14 @@ from snakemake.exceptions import WorkflowError
 from qrt.attempts import given_up
 from qrt.code_version import code_version
 from qrt.config import load_config, read_schema
-from qrt.cost import table_shape, training_group, training_memory, training_minutes
+from qrt.cost import (
+    FETCHING_MB,
+    PREPARING_MB,
+    table_shape,
+    training_group,
+    training_memory,
+    training_minutes,
+)
 from qrt.data.embedded import EMBEDDED
 from qrt.data.fetch import next_attempt
 from qrt.data.raw_store import RAW_FORMAT
@@ -226,6 +233,9 @@ def leave_unlocked():
 
 
 onstart:
+    # With a limit on jobs per second, Snakemake 9.27 adds with every finished job one more timer that wakes its
+    # scheduler each second: after a thousand jobs it does little else (docs/cluster.md, "Under load").
+    workflow.scheduler.job_rate_limiter = None
     stop_jobs_when_interrupted(leave_unlocked)
     tell_progress(training_jobs(STUDY, PLAN, planned_trainings()))
 

@@ -20,7 +20,7 @@ rule fetch:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=growing(4000),
+        mem_mb=growing(FETCHING_MB),
         runtime=growing(60),
     params:
         version=fetch_version,
@@ -45,7 +45,7 @@ rule prepare:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=growing(8000),
+        mem_mb=growing(PREPARING_MB),
         runtime=growing(10),
     params:
         code=code_version("qrt.data.prepared_store"),
