@@ -193,6 +193,14 @@ class OneNodeSlurm:
         lost = datetime.fromisoformat(self.jobs()[job].start) + timedelta(seconds=BATCH_START_TIMEOUT + 11)
         time.sleep(max(0.0, (lost - datetime.now()).total_seconds()))
         self.start("slurmd")
+
+        def is_noticed() -> bool:
+            # The node says at its start which jobs it has. The controller may doubt it, so it is made to ask again.
+            self.call("scontrol", "reconfigure")
+            time.sleep(2)
+            return self.jobs()[job].state != "RUNNING"
+
+        wait_for(is_noticed, 60, self._logs)
         return len(steps)
 
     def start(self, name: str) -> None:
