@@ -95,6 +95,13 @@ def test_fault_of_the_program_is_not_tried_again(tmp_path: Path) -> None:
         pass
 
 
+def test_removing_the_logs_of_a_running_job_does_not_fail_it(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.json"
+    with noted_attempt(notes, 1, "much"):
+        notes.unlink()
+    assert not notes.exists()
+
+
 def test_file_that_could_not_be_written_is_worth_another_attempt(tmp_path: Path) -> None:
     notes = tmp_path / "notes.json"
     failed_attempt(notes, 1, UserError("no space left"))
@@ -180,7 +187,7 @@ def test_killed_training_gets_more_memory_and_in_the_end_rows_with_the_reason(tm
     assert methods["status"].to_dict() == {"linear": "ok", "skewed": "failed"}
     asked = (200, 300, 400)
     assert all(f"killed with {memory} MB and" in methods.loc["skewed", "reason"] for memory in asked)
-    assert "1 job(s) lacked memory or time" in run.stdout
+    assert "1 job(s) lacked memory or time, as their rows say. To try again, add: --forcerun" in run.stdout
     again = "results/networks/skewed/split0/mlp-3.plain.runs.parquet"
     assert run.stdout.rstrip().endswith(f"\n  {again}")
     assert project.planned(table, methods=["BASE"]) == {}

@@ -10,7 +10,7 @@ import pytest
 from qrt.attempts import noted_attempt
 from qrt.cost import START_SECONDS
 from qrt.result_tables import RUNS, write_rows
-from qrt.status import Job, JobFiles, Status, progress_line
+from qrt.status import Job, JobFiles, Status, is_running, progress_line
 
 
 def job(folder: Path, name: str, estimate: float) -> Job:
@@ -82,3 +82,11 @@ def test_line_in_the_terminal_has_an_estimate_as_soon_as_jobs_run() -> None:
 def test_estimate_goes_by_the_pace_once_enough_jobs_are_done() -> None:
     now = Status(done=4, given_up=0, running=2, failed=0, waiting=4, spent=7200.0, left=7200.0, longest=60.0)
     assert progress_line(now, 2, 4 * 7200.0).endswith("; about 8.0 h left"), "a busy machine"
+
+
+def test_study_runs_as_long_as_a_call_holds_its_lock(tmp_path: Path) -> None:
+    assert not is_running(tmp_path)
+    lock = tmp_path / ".snakemake/locks/0.input.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    assert is_running(tmp_path)

@@ -43,12 +43,12 @@ def noted_attempt(notes: Path, number: int, asked: str) -> Iterator[None]:
         yield
     except Exception as error:
         if isinstance(error, UserError):  # files, for the most part: worth another attempt
-            notes.unlink()
+            notes.unlink(missing_ok=True)
         else:
             end = _OUT_OF_MEMORY if _is_out_of_memory(error) else f"{type(error).__name__}: {error}"
             write_json(notes, [*before, Attempt(asked=asked, end=end)])
         raise
-    notes.unlink()
+    notes.unlink(missing_ok=True)
 
 
 def reason_to_give_up(notes: Path, number: int) -> str | None:
@@ -65,9 +65,7 @@ def given_up(logs: Path) -> str:
     found = [path for path in sorted(logs.rglob("*.attempts.json")) if len(read_attempts(path)) >= MOST_ATTEMPTS]
     if not found:
         return ""
-    lines = [
-        f"{len(found)} job(s) lacked memory or time, as their rows say. To try them again on a larger machine, delete"
-    ]
+    lines = [f"{len(found)} job(s) lacked memory or time, as their rows say. To try again, add: --forcerun"]
     for path in found:
         stage, *place = path.relative_to(logs).parts
         job = "/".join(place).removesuffix(".attempts.json")
