@@ -40,7 +40,7 @@ demo: environment ## the whole workflow on embedded datasets, into demo/
 	@echo "Scorecard: demo/paper_figures/scorecard.html; figures and tables beside it. Report: demo/report.html"
 
 figures: environment ## draw every figure and table anew from finished results, training nothing
-	@rules="$$(python -c 'from qrt.figures_plan import ARTIFACTS; print(*ARTIFACTS)')"
+	@rules="$$(python -c 'from qrt.study.artifacts import ARTIFACTS; print(*ARTIFACTS)')"
 	@snakemake --cores all --forcerun $$rules --allowed-rules figures tables $$rules -- figures tables || {
 		echo "Not everything could be drawn (see above). snakemake --cores N makes results that are missing." >&2
 		exit 1
@@ -83,9 +83,9 @@ format: environment ## format the code in place
 	@snakefmt Snakefile workflow
 
 docs: environment ## write docs/configuration.md and docs/results.md anew from the schema and the tables
-	@python -m qrt.config_documentation workflow/schemas/config.schema.yaml > .docs.partial
+	@python -m qrt.documentation.configuration workflow/schemas/config.schema.yaml > .docs.partial
 	@mv .docs.partial docs/configuration.md
-	@python -m qrt.results_documentation > .docs.partial
+	@python -m qrt.documentation.results > .docs.partial
 	@mv .docs.partial docs/results.md
 
 lock: environment ## write requirements.lock anew from .venv

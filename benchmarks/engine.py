@@ -33,7 +33,7 @@ from qrt.engine.reflected_density import own_log_density, pairwise_log_density
 from qrt.engine.stack import Stack
 from qrt.engine.trainer import TrainingSettings, Variant, build_network, train_stack
 from qrt.engine.training_step import TrainingStep
-from qrt.machine import processor
+from qrt.training.machine import processor
 
 RESULTS = Path(__file__).parent / "results" / "engine.json"
 BASE, QRT = Variant(), Variant(alpha=1.0, bandwidth=0.1)

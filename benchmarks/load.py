@@ -31,8 +31,8 @@ import yaml
 
 from measuring import PROJECT, Cost, OwnCpu, children_cpu, jobs_environment, machine, print_costs, snakemake, watched
 from qrt.atomic import write_json
-from qrt.config import load_config, read_schema
-from qrt.experiments import plan_study
+from qrt.study.config import load_config, read_schema
+from qrt.study.experiments import plan_study
 from shapes import measure_shapes
 
 RESULTS = PROJECT / "benchmarks/results/load.json"
@@ -163,7 +163,7 @@ def warm_python(folder: Path) -> Iterator[Path]:
 def measure_studies(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Both studies, and a check that the kind of Python makes no difference to results."""
     limit = 60.0 * options.minutes
-    start = watched("import", [sys.executable, "-c", "import qrt.training_job, qrt.result_tables"])
+    start = watched("import", [sys.executable, "-c", "import qrt.training.family_job, qrt.results.tables"])
     ordinary = TinyStudy(folder / "ordinary", options.ordinary, limit)
     warm = TinyStudy(folder / "warm", options.jobs, limit)
     planning = warm.dry_run()

@@ -15,11 +15,11 @@ import pandas as pd
 import yaml
 
 from measuring import PROJECT, watched
-from qrt.config import load_config, read_schema
-from qrt.cost import FETCHING_MB, PREPARING_MB, table_shape, training_memory
 from qrt.data.split import MAX_ROWS, part_sizes
-from qrt.experiments import plan_study
-from qrt.family import Family
+from qrt.study.config import load_config, read_schema
+from qrt.study.cost import FETCHING_MB, PREPARING_MB, table_shape, training_memory
+from qrt.study.experiments import plan_study
+from qrt.study.family import Family
 
 LARGEST = ("Allstate_Claims_Severity", "Santander_transaction_value")  # by rows, by features
 FAMILIES = (

@@ -31,11 +31,6 @@ def serve(socket_path: str) -> None:
     """Run jobs until standard input closes, which it does with the benchmark, however that ends."""
     from pathlib import Path
 
-    import qrt.data.fetch
-    import qrt.data.prepared_store
-    import qrt.training_job
-    import qrt.tuning  # noqa: F401
-
     # A fork takes along no thread but its own: a job would wait for ever for those of a pool made before. The one of
     # Arrow's memory allocator starts again by itself.
     threads = [Path(f"/proc/self/task/{number}/comm").read_text() for number in os.listdir("/proc/self/task")]

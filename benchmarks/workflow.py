@@ -14,8 +14,8 @@ import yaml
 
 from measuring import PROJECT, machine, print_costs, snakemake
 from qrt.atomic import write_json
-from qrt.config import load_config, read_schema
-from qrt.experiments import plan_study
+from qrt.study.config import load_config, read_schema
+from qrt.study.experiments import plan_study
 
 RESULTS = PROJECT / "benchmarks/results/workflow.json"
 

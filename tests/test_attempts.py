@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from qrt.__main__ import main
-from qrt.attempts import MOST_ATTEMPTS, given_up, noted_attempt, notes_beside, read_attempts, reason_to_give_up
 from qrt.engine.variant import Variant
 from qrt.errors import UserError
-from qrt.family import Family
-from qrt.result_tables import read_frames
+from qrt.results.tables import read_frames
+from qrt.running.attempts import MOST_ATTEMPTS, given_up, noted_attempt, notes_beside, read_attempts, reason_to_give_up
+from qrt.study.family import Family
 from test_data_way import fetch_into, prepare_in
 from test_study import RESULTS, Project
 

@@ -11,8 +11,6 @@ import pandas as pd
 import pytest
 
 from conftest import SHARED
-from mock_results import mock_main_study, paper_names
-from per_epoch_tables import PLAIN, TRAINED, curve_rows, method_row
 from qrt import published
 from qrt.claims.claim import Claim, paper_claims, parse_claims
 from qrt.claims.evidence import PAPER_SETS, Evidence, Workings
@@ -22,8 +20,10 @@ from qrt.claims.measures import MEASURES
 from qrt.claims.rules import RULES, conditions
 from qrt.data.sheet import paper_datasets
 from qrt.errors import UserError
-from qrt.protocol import PROTOCOLS, Protocol
 from qrt.statistics.figure_statistics import FigureStatistics
+from qrt.study.protocol import PROTOCOLS, Protocol
+from support.mock_results import mock_main_study, paper_names
+from support.per_epoch_tables import PLAIN, TRAINED, curve_rows, method_row
 
 PAPER, RELEASED = PROTOCOLS["paper"], PROTOCOLS["released"]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from qrt import code_version as module
-from qrt.code_version import code_version, dependencies
+from qrt.running import code_version as module
+from qrt.running.code_version import code_version, dependencies
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_preparation_does_not_depend_on_tables_and_fetching_not_on_preparation()
 
 def test_training_depends_on_all_of_the_engine_that_it_runs() -> None:
     engine = {f"qrt.engine.{name}" for name in ("trainer", "calibration_map", "quadrature", "resnet", "curves")}
-    assert engine <= dependencies("qrt.training_job")
+    assert engine <= dependencies("qrt.training.family_job")
 
 
 def test_imports_for_type_checkers_do_not_count(package: Path) -> None:

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from conftest import PROJECT
-from mock_results import PAPER_METHODS, Effect, mock_discreteness, mock_main_study, mock_methods, paper_names
-from qrt.config import load_config, read_schema
-from qrt.experiments import plan_study
-from qrt.result_tables import METHODS
+from qrt.results.tables import METHODS
 from qrt.statistics.columns import COLUMNS
-from qrt.statistics.compared import Compared
 from qrt.statistics.comparison import compare
 from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+from qrt.study.compared import Compared
+from qrt.study.config import load_config, read_schema
+from qrt.study.experiments import plan_study
+from support.mock_results import PAPER_METHODS, Effect, mock_discreteness, mock_main_study, mock_methods, paper_names
 
 ALL_METRICS = {"NLL": "nll", "PCE": "pce_levels", "CRPS": "crps_wis", "SD": "sd"}
 NLL = {"NLL": "nll"}

@@ -17,15 +17,15 @@ from matplotlib.collections import LineCollection, PatchCollection, PathCollecti
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from mock_results import mock_discreteness, mock_methods, paper_names
 from qrt.figures import style
 from qrt.figures.comparison import FOOTER, draw_comparison, draw_differences
 from qrt.figures.critical_difference import bar_levels, draw_critical_difference, panel_rows, rank_limits
 from qrt.figures.difference_bars import draw_difference_bars, name_size, symlog_threshold
 from qrt.figures.letter_value_plot import draw_letter_values
-from qrt.statistics.compared import Compared
 from qrt.statistics.comparison import compare
 from qrt.statistics.figure_statistics import FigureStatistics
+from qrt.study.compared import Compared
+from support.mock_results import mock_discreteness, mock_methods, paper_names
 
 METRICS = {"NLL": "nll", "PCE": "pce_levels", "CRPS": "crps_wis", "SD": "sd"}
 MAIN = ("QRC", "QREGC", "QRTC")

@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from conftest import PROJECT
-from qrt.config import StudyConfig, load_config, read_config, read_schema
-from qrt.config_documentation import documentation
+from qrt.documentation.configuration import documentation
 from qrt.errors import UserError
-from qrt.protocol import PROTOCOLS
+from qrt.study.config import StudyConfig, load_config, read_config, read_schema
+from qrt.study.protocol import PROTOCOLS
 
 SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from conftest import PROJECT
-from qrt.config import load_config, read_schema
-from qrt.cost import MB_OF_SNAKEMAKE, table_shape, training_memory
-from qrt.experiments import plan_study
-from qrt.family import Family
+from qrt.study.config import load_config, read_schema
+from qrt.study.cost import MB_OF_SNAKEMAKE, table_shape, training_memory
+from qrt.study.experiments import plan_study
+from qrt.study.family import Family
 
 LONGEST, WIDEST = "Allstate_Claims_Severity", "Santander_transaction_value"
 # Peak MB of jobs, measured (docs/cluster.md; `python benchmarks/load.py --shapes`).

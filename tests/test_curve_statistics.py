@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from per_epoch_tables import METRICS, PARTS, PLAIN, TRAINED, curve_rows, method_row, study
 from qrt.statistics.curves import CURVE_COLUMNS, SELECTED_COLUMNS, curve_statistics
 from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+from support.per_epoch_tables import METRICS, PARTS, PLAIN, TRAINED, curve_rows, method_row, study
 
 
 def statistics(

@@ -25,7 +25,7 @@ from conftest import PROJECT
 from qrt.data.download import TransferSettings, download, refuse_error_status
 from qrt.data.openml_source import _nominal_features
 from qrt.data.raw_table import SourceUnavailable
-from qrt.tables.formats import escape_latex, escape_markdown, to_latex, to_markdown
+from qrt.text.formats import escape_latex, escape_markdown, to_latex, to_markdown
 from test_hostile_input import quick, words
 
 LATEX_COMMANDS = re.compile(r"\\(textbackslash|textasciitilde|textasciicircum|textless|textgreater)\{\}|\\[&%$#_{}]")

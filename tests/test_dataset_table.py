@@ -7,8 +7,8 @@ import pytest
 
 from qrt.data.discreteness import duplicate_share, top10_share
 from qrt.data.sheet import paper_datasets
-from qrt.tables.dataset_table import dataset_table, for_reading, status_summary
-from qrt.tables.formats import escape_latex, to_latex, to_markdown
+from qrt.tables.dataset_table import dataset_table, for_people, status_summary
+from qrt.text.formats import escape_latex, to_latex, to_markdown
 
 
 def record(**changes: Any) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def test_table_holds_published_values_beside_ours_also_where_ours_are_missing() 
     row = table.iloc[0]
     assert pd.isna(row["train_rows"])
     assert (row["published_train_rows"], row["published_duplicates"], row["reason"]) == (200, 0.21, "404")
-    assert for_reading(table)["Training rows"][0] == "– (200)"
+    assert for_people(table)["Training rows"][0] == "– (200)"
     assert status_summary(table) == "1 unavailable"
 
 

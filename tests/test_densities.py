@@ -17,7 +17,7 @@ from scipy import stats
 
 from qrt.figures import style
 from qrt.figures.densities import draw_densities, panel_height
-from qrt.result_tables import METHODS, PREDICTIONS, as_table
+from qrt.results.tables import METHODS, PREDICTIONS, as_table
 from qrt.statistics.densities import density_statistics
 
 # The network and reading of each method; QRTC as in the protocol `paper` with b = 0.05.

@@ -27,7 +27,7 @@ from qrt.data.download import (
 )
 from qrt.data.raw_table import SourceUnavailable
 from qrt.errors import UserError
-from stand_in_server import StandInServer, answer, close_half_way, gzipped, hang, hang_half_way, in_company
+from support.stand_in_server import StandInServer, answer, close_half_way, gzipped, hang, hang_half_way, in_company
 
 DATA = bytes(range(256)) * 4000
 QUICK = TransferSettings(

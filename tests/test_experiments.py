@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 
 from conftest import PROJECT
-from qrt.config import load_config, read_schema
-from qrt.cost import training_memory, training_minutes
+from qrt.documentation.results import documentation
 from qrt.engine.evaluation import METRICS as EVALUATED
 from qrt.errors import UserError
-from qrt.experiments import Experiment, Plan, plan_study
-from qrt.family import Family, failed_runs, network_columns
-from qrt.result_tables import METRICS, RUNS, as_table, concatenate, read_frames, write_rows
-from qrt.results_documentation import documentation
+from qrt.results.tables import METRICS, RUNS, as_table, concatenate, read_frames, write_rows
+from qrt.study.config import load_config, read_schema
+from qrt.study.cost import training_memory, training_minutes
+from qrt.study.experiments import Experiment, Plan, plan_study
+from qrt.study.family import Family, failed_runs, network_columns
 
 
 def plan(**config: Any) -> Plan:
@@ -95,7 +95,8 @@ def test_cost_grows_with_the_data_and_with_each_attempt() -> None:
 
 
 def test_planning_does_not_import_torch() -> None:
-    code = "import sys, qrt.experiments, qrt.tuning, qrt.result_tables, qrt.cost; sys.exit('torch' in sys.modules)"
+    modules = "qrt.study.experiments, qrt.results.tuning, qrt.results.tables, qrt.study.cost"
+    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

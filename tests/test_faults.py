@@ -22,7 +22,7 @@ from qrt.atomic import write_json
 from qrt.data.fetch import next_attempt
 from qrt.data.prepared_store import load_split
 from qrt.errors import UserError
-from qrt.result_tables import CURVES, RUNS, concatenate, read_frames, write_rows
+from qrt.results.tables import CURVES, RUNS, concatenate, read_frames, write_rows
 from test_data_way import fetch_into, files_below, prepare_in
 from test_study import RESULTS, VOLATILE, Project
 
@@ -150,7 +150,7 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> Non
 
 STUCK = """
 import subprocess, threading, time
-from qrt import interruption
+from qrt.running import interruption
 interruption.PATIENCE_SECONDS = 1.0
 interruption.stop_jobs_when_interrupted(lambda: print("last word", flush=True))
 job = subprocess.Popen(["bash", "-c", "sleep 1000; true"])

@@ -15,14 +15,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import per_epoch_tables
 from conftest import PROJECT, SHARED
-from mock_results import mock_discreteness, mock_main_study, paper_names
-from qrt.config import StudyConfig, load_config, read_schema
-from qrt.figure_job import Results, figure_statistics, footer, write_figure
-from qrt.figures_plan import ARTIFACTS, FIGURES
-from qrt.result_tables import TABLES
+from qrt.figures.figure_job import Results, figure_statistics, footer, write_figure
+from qrt.results.tables import TABLES
 from qrt.statistics.columns import COLUMNS
+from qrt.study.artifacts import ARTIFACTS, FIGURES
+from qrt.study.config import StudyConfig, load_config, read_schema
+from support import per_epoch_tables
+from support.mock_results import mock_discreteness, mock_main_study, paper_names
 
 LONG = "a_dataset_whose_name_goes_on_and_on_without_end"
 COMPARISONS = (
@@ -186,11 +186,17 @@ def test_discrete_datasets_are_in_figures_of_all_datasets_only() -> None:
 @pytest.mark.parametrize(
     ("modules", "unwanted"),
     [
-        ("qrt.verdict_job, qrt.comparison_figures, qrt.pages.scorecard, qrt.tables.times_table", {"torch"}),
+        (
+            "qrt.claims.verdict_job, qrt.figures.comparison_figures, qrt.pages.scorecard, qrt.tables.times_table",
+            {"torch"},
+        ),
         # Of 28 figures a dozen compares no methods.
-        ("qrt.figure_job", {"torch", "scipy.stats", "seaborn", "sklearn"}),
+        ("qrt.figures.figure_job", {"torch", "scipy.stats", "seaborn", "sklearn"}),
         # What each call of Snakemake imports, also once for every job on a cluster.
-        ("qrt.config, qrt.data.fetch, qrt.data.summary, qrt.readings", {"torch", "scipy.stats", "matplotlib"}),
+        (
+            "qrt.study.config, qrt.data.fetch, qrt.data.summary, qrt.results.readings",
+            {"torch", "scipy.stats", "matplotlib"},
+        ),
         ("qrt.data.prepared_store", {"torch", "scipy.stats"}),
     ],
 )

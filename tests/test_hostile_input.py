@@ -30,11 +30,11 @@ from hypothesis import strategies as st
 
 from conftest import PROJECT
 from qrt.__main__ import main
-from qrt.config import StudyConfig, load_config, read_schema
 from qrt.data.mirror import fetch_mirror
 from qrt.data.raw_table import SourceUnavailable
 from qrt.errors import UserError
-from snakemake_calls import SNAKEMAKE, environment
+from qrt.study.config import StudyConfig, load_config, read_schema
+from support.snakemake_calls import SNAKEMAKE, environment
 from test_data_way import MANIFEST, yacht_csv
 
 SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")

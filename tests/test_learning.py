@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from generated_splits import FloatArray, heteroscedastic, split_of
 from qrt.data.split import SplitData
 from qrt.engine.evaluation import evaluate, post_hoc_maps
 from qrt.engine.predictive import predictive_from_outputs
 from qrt.engine.trainer import TrainedNetwork, TrainingSettings, Variant, train_stack
+from support.generated_splits import FloatArray, heteroscedastic, split_of
 
 TEST_ROWS = 1500
 

@@ -15,9 +15,9 @@ from scipy import stats
 from qrt.errors import UserError
 from qrt.figures import style
 from qrt.figures.calibration_maps import draw_calibration_maps, leaked_mass
-from qrt.map_comparison import map_comparison
-from qrt.result_tables import MAPS, SAMPLE, as_table
+from qrt.results.tables import MAPS, SAMPLE, as_table
 from qrt.statistics.figure_statistics import FigureStatistics
+from qrt.training.simulated_maps import map_comparison
 
 WIDTHS = ("variance", "scale")
 

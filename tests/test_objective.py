@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from generated_splits import small_split
 from qrt.engine import mixture as gaussian
 from qrt.engine.calibration_map import fit_map, kernel_scale
 from qrt.engine.mixture import GaussianMixture
@@ -24,6 +23,7 @@ from qrt.engine.validation import Validation
 from qrt.engine.variant import TrainingSettings, Variant
 from qrt.engine.vjp import differentiable
 from qrt.errors import UserError
+from support.generated_splits import small_split
 
 SEED = 5
 

@@ -17,7 +17,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from openml_stand_in import (
+from qrt.data.download import TransferSettings
+from qrt.data.openml_source import fetch_openml
+from qrt.data.raw_table import RawTable, SourceUnavailable
+from qrt.data.sheet import paper_datasets
+from qrt.data.source_lock import SourceLock
+from qrt.errors import UserError
+from support.openml_stand_in import (
     ARFF,
     DATA,
     DESCRIPTION,
@@ -31,13 +37,7 @@ from openml_stand_in import (
     refusal,
     study,
 )
-from qrt.data.download import TransferSettings
-from qrt.data.openml_source import fetch_openml
-from qrt.data.raw_table import RawTable, SourceUnavailable
-from qrt.data.sheet import paper_datasets
-from qrt.data.source_lock import SourceLock
-from qrt.errors import UserError
-from stand_in_server import StandInServer, answer, close_half_way, hang
+from support.stand_in_server import StandInServer, answer, close_half_way, hang
 
 QUICK = TransferSettings(read_seconds=10, attempts=3, first_wait_seconds=0, slot_poll_seconds=0.01)
 IMPATIENT = replace(QUICK, read_seconds=0.2)

@@ -12,16 +12,24 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from mock_verdicts import HOSTILE, ON_TRAINING, SWITCHES, mock_agreements, mock_key_numbers, mock_study, mock_verdicts
 from qrt.pages.agreement import agreement_markdown, agreement_page
 from qrt.pages.disagreements import disagreements_csv, disagreements_markdown, disagreements_page, in_order, sd_answer
 from qrt.pages.page import Cell, Column, Html, Row, document, html, table, tag
 from qrt.pages.readings import changed_by, compare, summary_lines, tally
 from qrt.pages.scorecard import scorecard_csv, scorecard_markdown, scorecard_page
 from qrt.pages.switches import SWITCHES as DESCRIBED
-from qrt.pages.words import counted, interval, listed, number, p_value, percent
-from qrt.protocol import PROTOCOLS, Protocol
 from qrt.statistics.agreement import Agreement
+from qrt.study.protocol import PROTOCOLS, Protocol
+from qrt.text.words import counted, interval, listed, number, p_value, percent
+from support.mock_verdicts import (
+    HOSTILE,
+    ON_TRAINING,
+    SWITCHES,
+    mock_agreements,
+    mock_key_numbers,
+    mock_study,
+    mock_verdicts,
+)
 
 
 def small_verdicts() -> pd.DataFrame:

@@ -12,14 +12,14 @@ from urllib.parse import unquote
 import matplotlib.pyplot as plt
 import pytest
 
-from browser import CHROMIUM, Browser
-from mock_verdicts import HOSTILE, mock_agreements, mock_key_numbers, mock_study, mock_verdicts
 from qrt.figures import style
 from qrt.figures.agreement import draw_agreement
-from qrt.figures_plan import ARTIFACTS, FIGURES
 from qrt.pages.agreement import agreement_page
 from qrt.pages.disagreements import disagreements_page
 from qrt.pages.scorecard import scorecard_page
+from qrt.study.artifacts import ARTIFACTS, FIGURES
+from support.browser import CHROMIUM, Browser
+from support.mock_verdicts import HOSTILE, mock_agreements, mock_key_numbers, mock_study, mock_verdicts
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH (Debian: apt install chromium)")
 PAGES = ("scorecard", "disagreements", "agreement")

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 from conftest import PROJECT
-from qrt.config import load_config, read_schema
-from qrt.experiments import Experiment, plan_study
 from qrt.published import table2
 from qrt.statistics.times import QUANTITIES, TIMES, time_ratios, times_statistics
-from qrt.tables.formats import to_latex, to_markdown
-from qrt.tables.method_table import CAPTION, for_reading, method_table
+from qrt.study.config import load_config, read_schema
+from qrt.study.experiments import Experiment, plan_study
+from qrt.tables.method_table import CAPTION, for_people, method_table
 from qrt.tables.times_table import MEDIAN, RATIO, caption, times_table
+from qrt.text.formats import to_latex, to_markdown
 
 
 def experiments(**config: Any) -> dict[str, Experiment]:
@@ -78,7 +78,7 @@ def test_method_that_the_study_leaves_out_is_said_to_be_missing() -> None:
     table = method_table(experiments(methods=["BASE", "QRTC"])).set_index("method")
     assert table.loc["QREGC", "status"] == "not in this study"
     assert table.loc["QRTC", "status"] == "agrees"
-    shown = for_reading(table.reset_index()).set_index("Method")
+    shown = for_people(table.reset_index()).set_index("Method")
     assert shown.loc["QREGC", "alpha"] == "– (tuned)"
 
 
@@ -168,7 +168,7 @@ def test_published_ratios_are_those_of_the_reference_values() -> None:
 @pytest.mark.parametrize("reading", ["trained", "selected"])
 def test_tables_can_be_written_for_people(reading: Any) -> None:
     times = times_table(times_statistics(measured(), table2(), reading))
-    methods = for_reading(method_table(experiments()))
+    methods = for_people(method_table(experiments()))
     for table, words in ((times, caption(reading)), (methods, CAPTION)):
         latex = to_latex(table, words, "tab:x")
         assert latex.count(r" \\") == len(table) + 2

@@ -9,13 +9,13 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from per_epoch_tables import METRICS, PARTS, study
 from qrt import published
 from qrt.data.sheet import paper_datasets
 from qrt.figures.per_epoch import draw_decomposition, draw_pages, value_limits
 from qrt.figures.style import paper_style, short_name
 from qrt.statistics.curves import curve_statistics
 from qrt.statistics.figure_statistics import FigureStatistics
+from support.per_epoch_tables import METRICS, PARTS, study
 
 LONG_NAME = "a_dataset_with_a_very_long_name_and_$100"
 

@@ -13,16 +13,16 @@ import pandas as pd
 import pytest
 
 from conftest import PROJECT
-from qrt import verdict_job
+from qrt.claims import verdict_job
 from qrt.claims.claim import paper_claims
-from qrt.config import StudyConfig, load_config, read_schema
-from qrt.experiments import plan_study
-from qrt.family import FIXED_BANDWIDTH, Family, network_columns
-from qrt.protocol import PROTOCOLS, Protocol
-from qrt.readings import OTHER, STUDY, families_of_other_readings, read_methods, readings
-from qrt.result_tables import METRICS, RUNS, TABLES, as_table
-from qrt.tuning import tuned_methods
-from qrt.verdict_job import KEY_NUMBERS, Pool, judge_readings, read_verdicts
+from qrt.claims.verdict_job import KEY_NUMBERS, Pool, judge_readings, read_verdicts
+from qrt.results.readings import OTHER, STUDY, families_of_other_readings, read_methods, readings
+from qrt.results.tables import METRICS, RUNS, TABLES, as_table
+from qrt.results.tuning import tuned_methods
+from qrt.study.config import StudyConfig, load_config, read_schema
+from qrt.study.experiments import plan_study
+from qrt.study.family import FIXED_BANDWIDTH, Family, network_columns
+from qrt.study.protocol import PROTOCOLS, Protocol
 
 DATASETS = ("linear", "skewed", "bimodal")
 

@@ -16,7 +16,7 @@ from qrt.data.download import TransferSettings
 from qrt.data.raw_table import SourceUnavailable
 from qrt.data.source_lock import LockEntry, Origin, SourceLock, locked_file
 from qrt.errors import UserError
-from stand_in_server import StandInServer, answer
+from support.stand_in_server import StandInServer, answer
 
 QUICK = TransferSettings(attempts=1, slot_poll_seconds=0.01)
 ENTRY = LockEntry(source="uci", address="http://server/a.zip", sha256="a" * 64, size=12)

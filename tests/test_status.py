@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from qrt.attempts import noted_attempt
-from qrt.cost import START_SECONDS
-from qrt.result_tables import RUNS, write_rows
-from qrt.status import Job, JobFiles, Status, is_running, progress_line
+from qrt.results.tables import RUNS, write_rows
+from qrt.running.attempts import noted_attempt
+from qrt.running.status import Job, JobFiles, Status, is_running, progress_line
+from qrt.study.cost import START_SECONDS
 
 
 def job(folder: Path, name: str, estimate: float) -> Job:

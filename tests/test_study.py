@@ -16,12 +16,12 @@ import pandas as pd
 import pytest
 import yaml
 
-from browser import CHROMIUM, Browser
 from conftest import PROJECT
 from qrt.claims.claim import paper_claims
-from qrt.config import load_config, read_schema
-from qrt.figures_plan import ARTIFACTS, FIGURES, in_order
-from snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
+from qrt.study.artifacts import ARTIFACTS, FIGURES, in_order
+from qrt.study.config import load_config, read_schema
+from support.browser import CHROMIUM, Browser
+from support.snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
 
 pytestmark = pytest.mark.workflow
 

@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from generated_splits import heteroscedastic, small_split, split_of
 from qrt.data.split import SplitData
 from qrt.engine import mixture as gaussian
 from qrt.engine import trainer
@@ -21,6 +20,7 @@ from qrt.engine.stack import INITIAL_CENTRES, LEARNED_CENTRES
 from qrt.engine.trainer import TrainedNetwork, TrainingSettings, Variant, build_network, map_rows, train_stack
 from qrt.engine.training_step import TrainingStep
 from qrt.errors import UserError
+from support.generated_splits import heteroscedastic, small_split, split_of
 
 BASE = Variant()
 QRT = Variant(alpha=1.0, bandwidth=0.1)

@@ -15,9 +15,9 @@ from qrt.engine.calibration_map import fit_map
 from qrt.engine.predictive import predictive_from_outputs
 from qrt.engine.trainer import TrainingSettings, map_rows, train_stack
 from qrt.engine.variant import Variant
-from qrt.family import Family
-from qrt.result_tables import CURVES, PREDICTIONS, RUNS, as_table
-from qrt.training_job import JobResult, train_family
+from qrt.results.tables import CURVES, PREDICTIONS, RUNS, as_table
+from qrt.study.family import Family
+from qrt.training.family_job import JobResult, train_family
 
 BASE, PLAIN = Variant(trained_on="train+calibration"), Variant()
 QRT = Variant(alpha=1.0, bandwidth=0.2)

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from qrt.engine.variant import Variant
-from qrt.experiments import Experiment, Method
-from qrt.protocol import PROTOCOLS, resolve_protocol
-from qrt.result_tables import METHODS, RUNS, write_rows
-from qrt.tuning import left_out, tuned_methods
+from qrt.results.tables import METHODS, RUNS, write_rows
+from qrt.results.tuning import left_out, tuned_methods
+from qrt.study.experiments import Experiment, Method
+from qrt.study.protocol import PROTOCOLS, resolve_protocol
 
 PLAIN = Variant()
 

@@ -23,7 +23,7 @@ from qrt.data.sheet import SheetRow, paper_datasets
 from qrt.data.source_lock import SourceLock
 from qrt.data.uci_source import fetch_uci
 from qrt.errors import UserError
-from stand_in_server import Behaviour, StandInServer, answer, close_half_way, hang
+from support.stand_in_server import Behaviour, StandInServer, answer, close_half_way, hang
 
 QUICK = TransferSettings(read_seconds=10, attempts=3, first_wait_seconds=0, slot_poll_seconds=0.01)
 IMPATIENT = replace(QUICK, read_seconds=0.2)

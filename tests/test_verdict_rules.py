@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mock_results import mock_discreteness, mock_methods, paper_names
 from qrt.claims import measure_rules, rank_rules, table_rules
 from qrt.claims.measure_rules import Measure
 from qrt.claims.range import Range
@@ -25,9 +24,10 @@ from qrt.claims.verdict import (
 )
 from qrt.data.sheet import paper_datasets
 from qrt.errors import UserError
-from qrt.statistics.compared import Compared
 from qrt.statistics.comparison import compare
 from qrt.statistics.figure_statistics import FigureStatistics
+from qrt.study.compared import Compared
+from support.mock_results import mock_discreteness, mock_methods, paper_names
 
 PAPER = 44
 BELOW, ABOVE = "(-inf, 0)", "(0, inf)"

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from conftest import PROJECT
-from snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
+from support.snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
 from test_data_way import make_mirror, yacht_csv
 
 pytestmark = pytest.mark.workflow

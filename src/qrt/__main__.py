@@ -1,20 +1,28 @@
-"""The commands that the rules of the workflow call: `python -m qrt COMMAND ...`."""
+"""The commands that the rules of the workflow call: `python -m qrt COMMAND ...`, one module of `qrt.commands` each."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import pkgutil
 import sys
 
-from qrt.commands import data, paper, study, verdict
+from qrt import commands
 from qrt.errors import UserError
+
+_SHARED = "arguments"  # the one module beside the commands
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; a user's mistake becomes one message and status 2."""
     parser = argparse.ArgumentParser(prog="python -m qrt", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for stage in (data, study, paper, verdict):
-        stage.add_commands(commands)
+    parsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name in (module.name for module in pkgutil.iter_modules(commands.__path__) if module.name != _SHARED):
+        command = importlib.import_module(f"qrt.commands.{name}")
+        words = (command.__doc__ or "").splitlines()[0]
+        command_parser = parsers.add_parser(name, help=words, description=words)
+        command.add_arguments(command_parser)
+        command_parser.set_defaults(run=command.run)
     options = parser.parse_args(arguments)
     try:
         options.run(options)

@@ -18,7 +18,7 @@ rule tune:
         mem_mb=2000,
         runtime=30,
     params:
-        code=code_version("qrt.tuning"),
+        code=code_version("qrt.results.tuning"),
         experiments=lambda wildcards: experiments_json(wildcards.experiment),
         protocol=PROTOCOL_JSON,
         # Not {input}: a thousand paths are more than a command line may hold.
@@ -41,7 +41,7 @@ use rule tune as tune_example with:
     log:
         f"logs/{STUDY.results}/tune/{{dataset}}.log",
     params:
-        code=code_version("qrt.tuning"),
+        code=code_version("qrt.results.tuning"),
         experiments=experiments_json(*EXAMPLE_EXPERIMENTS),
         protocol=PROTOCOL_JSON,
         datasets=lambda wildcards: wildcards.dataset,

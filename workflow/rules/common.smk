@@ -6,10 +6,10 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from qrt.attempts import given_up
-from qrt.code_version import code_version
-from qrt.config import load_config, read_schema
-from qrt.cost import (
+from qrt.running.attempts import given_up
+from qrt.running.code_version import code_version
+from qrt.study.config import load_config, read_schema
+from qrt.study.cost import (
     FETCHING_MB,
     PREPARING_MB,
     table_shape,
@@ -22,11 +22,11 @@ from qrt.data.fetch import next_attempt
 from qrt.data.raw_store import RAW_FORMAT
 from qrt.data.summary import left_out
 from qrt.errors import UserError
-from qrt.experiments import plan_study
-from qrt.interruption import stop_jobs_when_interrupted
-from qrt.readings import families_of_other_readings
-from qrt.status import tell_progress, training_jobs
-from qrt.figures_plan import (
+from qrt.study.experiments import plan_study
+from qrt.running.interruption import stop_jobs_when_interrupted
+from qrt.results.readings import families_of_other_readings
+from qrt.running.status import tell_progress, training_jobs
+from qrt.study.artifacts import (
     ARTIFACTS,
     EXAMPLE_DATASETS,
     EXAMPLE_EXPERIMENTS,

@@ -16,7 +16,7 @@ rule maps:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_version("qrt.map_comparison"),
+        code=code_version("qrt.training.simulated_maps"),
         protocol=PROTOCOL_JSON,
     shell:
         "python -m qrt maps --protocol {params.protocol:q} --maps {output.maps} --sample {output.sample} > {log} 2> >(tee -a {log} >&2)"
@@ -57,7 +57,7 @@ for figure_name in FIGURES:
             mem_mb=2000,
             runtime=20,
         params:
-            code=code_version("qrt.figure_job"),
+            code=code_version("qrt.figures.figure_job"),
             name=figure_name,
             study=STUDY_JSON,
             folder=subpath(output[0], parent=True),

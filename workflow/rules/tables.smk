@@ -24,7 +24,7 @@ rule table1_methods:
         code=code_version("qrt.tables.method_table"),
         experiments=experiments_json("main", "regularised"),
     shell:
-        "python -m qrt method-table {params.experiments:q} --csv {output.csv} --tex {output.tex}"
+        "python -m qrt table1_methods {params.experiments:q} --csv {output.csv} --tex {output.tex}"
         " --markdown {output.md} 2>&1 | tee {log}"
 
 
@@ -51,9 +51,9 @@ rule table2_times:
         runtime=10,
     params:
         code=code_version("qrt.tables.times_table"),
-        reading=STUDY.protocol.time_per_epoch,
+        per_epoch=STUDY.protocol.time_per_epoch,
     shell:
-        "python -m qrt times-table {input} --reading {params.reading} --csv {output.csv} --tex {output.tex}"
+        "python -m qrt table2_times {input} --per-epoch {params.per_epoch} --csv {output.csv} --tex {output.tex}"
         " --markdown {output.md} 2>&1 | tee {log}"
 
 
@@ -81,5 +81,5 @@ rule table3_datasets:
     params:
         code=code_version("qrt.tables.dataset_table"),
     shell:
-        "python -m qrt dataset-table {input} --csv {output.csv} --tex {output.tex} --markdown {output.md}"
+        "python -m qrt table3_datasets {input} --csv {output.csv} --tex {output.tex} --markdown {output.md}"
         " 2>&1 | tee {log}"

@@ -22,7 +22,7 @@ rule train:
         runtime=train_minutes,
         attempt=number_of_attempt,
     params:
-        code=code_version("qrt.training_job"),
+        code=code_version("qrt.training.family_job"),
         folder=subpath(input[0], parent=True),
         family=lambda wildcards: PLAN.families[wildcards.family].to_json(),
         training=json.dumps(STUDY.training),
@@ -66,7 +66,7 @@ rule time:
         runtime=growing(120),
         attempt=number_of_attempt,
     params:
-        code=code_version("qrt.timing_job"),
+        code=code_version("qrt.training.timing"),
         folder=subpath(input[0], parent=True),
         training=json.dumps(STUDY.training),
     shell:

@@ -23,7 +23,7 @@ rule verdicts:
         mem_mb=8000,
         runtime=120,
     params:
-        code=code_version("qrt.verdict_job"),
+        code=code_version("qrt.claims.verdict_job"),
         study=STUDY_JSON,
         results=subpath(input[0], parent=True),
         others=OTHER_FAMILIES,
@@ -65,7 +65,7 @@ rule scorecard:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code_version("qrt.commands.verdict"),
+        code=code_version("qrt.commands.scorecard"),
         study=STUDY_JSON,
         folder=subpath(output.scorecard, parent=True),
     shell:
@@ -98,7 +98,7 @@ rule agreement:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code_version("qrt.commands.verdict"),
+        code=code_version("qrt.commands.agreement"),
         study=STUDY_JSON,
         folder=subpath(output.page, parent=True),
     shell:

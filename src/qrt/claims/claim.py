@@ -12,7 +12,7 @@ from typing import Any
 
 from qrt.claims.rules import UNDECIDABLE, check
 from qrt.errors import UserError
-from qrt.figures_plan import ARTIFACTS
+from qrt.study.artifacts import ARTIFACTS
 
 SINGLE = "single"  # dataset set of claims about one dataset, which the parameter `dataset` names
 

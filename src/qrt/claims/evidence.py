@@ -12,13 +12,13 @@ import pandas as pd
 
 from qrt.claims.verdict import NotRun
 from qrt.data.sheet import paper_datasets
-from qrt.figures_plan import ARTIFACTS, DISCRETE, Comparison
-from qrt.protocol import Protocol
-from qrt.statistics.compared import Compared
 from qrt.statistics.comparison import compare, effects
 from qrt.statistics.curves import CURVE_METRICS, curve_statistics
 from qrt.statistics.figure_statistics import FigureStatistics
 from qrt.statistics.metrics import figure_metrics
+from qrt.study.artifacts import ARTIFACTS, DISCRETE, Comparison
+from qrt.study.compared import Compared
+from qrt.study.protocol import Protocol
 
 T = TypeVar("T")
 

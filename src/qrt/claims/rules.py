@@ -14,7 +14,7 @@ from qrt.claims.measures import MEASURES
 from qrt.claims.range import Range
 from qrt.claims.verdict import Verdict, Word
 from qrt.errors import UserError
-from qrt.figures_plan import ARTIFACTS
+from qrt.study.artifacts import ARTIFACTS
 
 Rule = Callable[..., Verdict]
 

@@ -104,3 +104,9 @@ def read_raw(path: Path, record: dict[str, Any]) -> RawTable:
         missing_column_threshold=record["missing_column_threshold"],
         provenance=record["provenance"],
     )
+
+
+def record_in_words(record: dict[str, Any]) -> str:
+    """What became of a dataset, in one line."""
+    reason = f": {record['reason']}" if record["reason"] else f" ({record.get('rows', '?')} rows)"
+    return f"{record['dataset']}: {record['status']}{reason}"

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 
 from qrt.pages.page import Cell, Column, Content, Html, Row, document, filters, paragraph, section, table, tag
-from qrt.pages.readings import StudyWords
-from qrt.pages.words import count, is_missing, listed, number, p_value, text, two_decimals
+from qrt.pages.study_words import StudyWords
 from qrt.statistics.agreement import Agreement, outliers
-from qrt.tables.formats import escape_markdown, to_markdown
+from qrt.text.formats import escape_markdown, to_markdown
+from qrt.text.words import count, is_missing, listed, number, p_value, text, two_decimals
 
 REMARK = (
     "Both studies use the same splits, so standard errors over splits leave out the share of the random initial "

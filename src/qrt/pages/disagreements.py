@@ -7,11 +7,12 @@ from typing import Any
 import pandas as pd
 
 from qrt.pages.page import Cell, Column, Html, Row, document, joined, link, paragraph, section, table, tag
-from qrt.pages.readings import Comparison, StudyWords, compared_switches
+from qrt.pages.readings import Comparison, compared_switches
 from qrt.pages.scorecard import badge, claim_links
+from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import BY_NAME, SWITCHES, Switch
-from qrt.pages.words import count, counted, is_missing, listed, number, p_value, percent
-from qrt.tables.formats import escape_markdown, to_markdown
+from qrt.text.formats import escape_markdown, to_markdown
+from qrt.text.words import count, counted, is_missing, listed, number, p_value, percent
 
 FIRST = "sd"  # the disagreement that favours some methods over others
 QUESTION = "With one estimator of SD for all methods, are the post-hoc methods still sharper than BASE?"

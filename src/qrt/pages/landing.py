@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qrt.text.formats import escape_rst
+
 _HEAD = """\
 Replication of *Probabilistic Calibration by Design for Neural Network Regression* (Dheur and Ben Taieb, AISTATS 2024).
 Every figure and table was rebuilt from the datasets on. Start with the *Verdict*: the scorecard of every claim.
@@ -14,9 +16,3 @@ Every figure and table was rebuilt from the datasets on. Start with the *Verdict
 def landing_page(lines: Sequence[str]) -> str:
     """The summary of the scorecard in reStructuredText, as Snakemake's report shows it."""
     return _HEAD + "\n".join(f"* {escape_rst(line)}" for line in lines) + "\n"
-
-
-def escape_rst(text: str) -> str:
-    """`text` without anything that reStructuredText, or the template it goes through, would read as markup."""
-    escaped = "".join(f"\\{sign}" if sign in "\\*`_|" else sign for sign in text)
-    return escaped.replace("{", "(").replace("}", ")")

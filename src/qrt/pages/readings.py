@@ -10,32 +10,14 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import SWITCHES
-from qrt.pages.words import counted, listed
-from qrt.protocol import Protocol
+from qrt.text.words import counted, listed
 
 VERDICTS = ("confirmed", "contradicted", "inconclusive", "not run")
 NOT_RUN = "not run"
 PAPER = "Probabilistic Calibration by Design for Neural Network Regression"
 _LONGEST_LIST = 10
-
-
-@dataclass(frozen=True)
-class StudyWords:
-    """What the pages say of a study. No dates: the same results give the same pages."""
-
-    protocol: str  # in words (`qrt.protocol.describe`)
-    other: str  # name of the other preset
-    settings: Protocol  # the study's own eleven switches
-    datasets: int  # with results
-    asked: int  # by the configuration
-    splits: int
-    figures: tuple[str, ...] = ()  # artifacts whose files lie beside the pages
-
-    @property
-    def basis(self) -> str:
-        """What the results stand on."""
-        return f"{self.datasets} of {counted(self.asked, 'dataset')}, {counted(self.splits, 'split')}"
 
 
 def of_reading(verdicts: pd.DataFrame, reading: str) -> pd.DataFrame:

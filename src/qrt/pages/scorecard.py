@@ -7,14 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from qrt.figures_plan import ARTIFACTS, FIGURES
 from qrt.pages.page import Cell, Column, Html, Row, document, filters, joined, link, paragraph, section, table, tag
 from qrt.pages.readings import (
     NOT_RUN,
     PAPER,
     VERDICTS,
     Comparison,
-    StudyWords,
     changed_by,
     compare,
     compared_switches,
@@ -23,9 +21,11 @@ from qrt.pages.readings import (
     tally,
     tally_words,
 )
+from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import BY_NAME, SWITCHES
-from qrt.pages.words import count, counted, interval, is_missing, number, p_value, text
-from qrt.tables.formats import escape_markdown, to_markdown
+from qrt.study.artifacts import ARTIFACTS, FIGURES
+from qrt.text.formats import escape_markdown, to_markdown
+from qrt.text.words import count, counted, interval, is_missing, number, p_value, text
 
 SYMBOLS = {"confirmed": "✓", "contradicted": "✗", "inconclusive": "?", NOT_RUN: "–"}
 MEANINGS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qrt.protocol import PROTOCOLS, Protocol
+from qrt.study.protocol import PROTOCOLS, Protocol
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from qrt.statistics.columns import COLUMNS
-from qrt.statistics.compared import Compared
 from qrt.statistics.effects import LETTER_QUANTILES, cohens_d, letter_values, moments, relative_difference
 from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
 from qrt.statistics.rank_tests import rank_tables
+from qrt.study.compared import Compared
 
 Array = NDArray[np.float64]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from qrt.figures_plan import Artifact
 from qrt.statistics.figure_statistics import FigureStatistics
+from qrt.study.artifacts import Artifact
 
 
 def headline(artifact: Artifact, statistics: FigureStatistics) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qrt.protocol import Protocol
+from qrt.study.protocol import Protocol
 
 
 def figure_metrics(protocol: Protocol) -> dict[str, str]:

@@ -70,7 +70,7 @@ def status_summary(table: pd.DataFrame) -> str:
     return ", ".join(f"{counts[status]} {status}" for status in known if status in counts)
 
 
-def for_reading(table: pd.DataFrame) -> pd.DataFrame:
+def for_people(table: pd.DataFrame) -> pd.DataFrame:
     """The table as text for people: the paper's value in brackets behind ours, empty where there is none."""
     shown = table[["group", "dataset", "abbreviation"]].rename(columns=str.capitalize)
     for name, heading in PAIRS.items():

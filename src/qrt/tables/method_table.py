@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from qrt.experiments import Experiment, Method
+from qrt.study.experiments import Experiment, Method
 
 # Table 1 of the paper: the weight alpha, and whether the model is recalibrated on separate data.
 PUBLISHED: dict[str, tuple[str, bool]] = {
@@ -57,7 +57,7 @@ def _ours(method: Method) -> dict[str, Any]:
     }
 
 
-def for_reading(table: pd.DataFrame) -> pd.DataFrame:
+def for_people(table: pd.DataFrame) -> pd.DataFrame:
     """The table as text for people: the paper's value in brackets behind ours."""
     shown = pd.DataFrame({"Method": table["method"]})
     for column, heading in (("alpha", "alpha"), ("C", "C")):

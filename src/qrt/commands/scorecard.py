@@ -1,0 +1,43 @@
+"""Write the scorecard and the page of disagreements."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("--study", type=json.loads, required=True, help="the study's facts as JSON")
+    parser.add_argument("--datasets", type=Path, required=True, help="Table 3 as CSV")
+    parser.add_argument("--verdicts", type=Path, required=True)
+    parser.add_argument("--numbers", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="folder for scorecard.* and disagreements.*")
+    parser.add_argument("--landing", type=Path, required=True, help="text of the report's first page")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write both pages in all their forms, and say what came out."""
+    import pandas as pd
+
+    from qrt.atomic import write_text
+    from qrt.claims.verdict_job import read_verdicts
+    from qrt.pages import disagreements, scorecard
+    from qrt.pages.landing import landing_page
+    from qrt.pages.readings import summary_lines
+    from qrt.pages.study_words import study_words
+    from qrt.study.config import StudyConfig
+
+    verdicts, numbers = read_verdicts(options.verdicts), pd.read_csv(options.numbers)
+    study = study_words(StudyConfig.from_facts(options.study), pd.read_csv(options.datasets))
+    write_text(options.out / "scorecard.csv", scorecard.scorecard_csv(verdicts).to_csv(index=False))
+    write_text(options.out / "scorecard.html", scorecard.scorecard_page(verdicts, study))
+    write_text(options.out / "scorecard.md", scorecard.scorecard_markdown(verdicts, study))
+    table = disagreements.disagreements_csv(verdicts, numbers, study)
+    write_text(options.out / "disagreements.csv", table.to_csv(index=False))
+    write_text(options.out / "disagreements.html", disagreements.disagreements_page(verdicts, numbers, study))
+    write_text(options.out / "disagreements.md", disagreements.disagreements_markdown(verdicts, numbers, study))
+    lines = summary_lines(verdicts, study)
+    write_text(options.landing, landing_page(lines))
+    print("\n".join(lines))

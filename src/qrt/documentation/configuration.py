@@ -1,0 +1,60 @@
+"""docs/configuration.md, written from the schema by `make docs`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from qrt.study.config import dataset_groups, read_schema
+from qrt.study.protocol import PROTOCOLS
+
+_HEAD = """# Configuration
+
+Written from `workflow/schemas/config.schema.yaml` by `make docs`; edit the schema, not this page. A key that is left
+out has its default. Anything else than what stands here is refused before anything runs.
+"""
+
+
+def documentation(schema: Mapping[str, Any]) -> str:
+    """The page as Markdown."""
+    lines = [_HEAD, "| key | meaning | may be | default |", "|---|---|---|---|"]
+    for key, part in _keys(schema):
+        meaning = " ".join(part["description"].split())
+        default = f"`{json.dumps(part['default'])}`" if "default" in part else "required"
+        lines.append(f"| `{key}` | {meaning} | {_allowed(part)} | {default} |")
+    lines += ["", "## The protocols", "", "| switch | paper | released |", "|---|---|---|"]
+    paper, released = vars(PROTOCOLS["paper"]), vars(PROTOCOLS["released"])
+    lines += [f"| `{name}` | {_value(paper[name])} | {_value(released[name])} |" for name in paper]
+    lines += ["", "## The groups of datasets", ""]
+    lines += [f"- `{group}` ({len(names)}): {', '.join(names)}" for group, names in dataset_groups().items()]
+    return "\n".join([*lines, ""])
+
+
+def _keys(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name, part in schema.get("properties", {}).items():
+        yield f"{path}{name}", part
+        yield from _keys(part, f"{path}{name}.")
+        if isinstance(others := part.get("additionalProperties"), Mapping):
+            yield from _keys(others, f"{path}{name}.NAME.")
+
+
+def _allowed(part: Mapping[str, Any]) -> str:
+    items = part.get("items", {})
+    choices = [choice for choice in part.get("enum", items.get("enum", [])) if choice is not None]
+    words = {"array": "list", "object": "group of keys", "string": "text", "integer": "whole number"}
+    kinds = part.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else [kind for kind in kinds if kind != "null"]
+    named = " or ".join(words.get(kind, kind) for kind in kinds)
+    shown = ", ".join(f"`{choice}`" for choice in choices)
+    return f"{named} of {shown}" if named and shown else named or shown
+
+
+def _value(value: Any) -> str:
+    return f"`{list(value) if isinstance(value, tuple) else value}`"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(documentation(read_schema(Path(sys.argv[1]))))

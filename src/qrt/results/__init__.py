@@ -1,0 +1,1 @@
+"""From what the networks say to rows of result tables."""

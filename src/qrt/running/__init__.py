@@ -1,0 +1,1 @@
+"""What keeps a run alive: attempts, fingerprints, interruption, status."""

@@ -1,0 +1,244 @@
+"""The figures and tables of the paper as data: what each shows, and which results it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from qrt.study.compared import Compared
+from qrt.study.protocol import Protocol
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["comparison", "differences", "decomposition", "pages", "discreteness", "maps", "densities", "table"]
+DatasetSet = Literal["non_discrete", "all"]
+
+ALL_METRICS = ("NLL", "PCE", "CRPS", "SD")
+DISCRETE = 0.5  # share of targets among the ten most frequent values above which a dataset is discrete
+BASE, BASE_TRAIN = Compared("main", "BASE", "BASE"), Compared("base_train", "BASE-TRAIN", "BASE-TRAIN")
+
+# The statistics tables of each kind of figure (columns: qrt.statistics.columns).
+STATISTICS: dict[Kind, tuple[str, ...]] = {
+    "comparison": ("per_dataset", "letter_values", "ranks", "friedman", "pairs", "groups"),
+    "differences": ("per_dataset",),
+    "decomposition": ("curves", "selected"),
+    "pages": ("curves", "selected"),
+    "discreteness": ("per_dataset", "isotonic"),
+    "maps": ("maps", "sample"),
+    "densities": ("densities", "instances"),
+    "table": (),
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods against a baseline. `whole` names experiments of which every method is compared, in its order."""
+
+    compared: tuple[Compared, ...]
+    baseline: Compared = BASE
+    whole: tuple[str, ...] = ()
+    dataset_set: DatasetSet = "non_discrete"
+    metrics: tuple[str, ...] = ALL_METRICS
+    bars: tuple[str, ...] = ()  # methods whose difference of NLL to the baseline is drawn per dataset
+    baseline_by_protocol: bool = False  # spec, section 8, row 9
+
+    def under(self, protocol: Protocol) -> Comparison:
+        """The comparison with the baseline that this protocol takes."""
+        if not self.baseline_by_protocol:
+            return self
+        return replace(self, baseline=BASE_TRAIN if protocol.ablation_baseline == "train" else BASE)
+
+    def among(self, methods: pd.DataFrame) -> tuple[Compared, ...]:
+        """The compared methods without the baseline; those of whole experiments in the order of the results."""
+        compared = list(self.compared)
+        for experiment in self.whole:
+            names = methods.loc[methods["experiment"] == experiment, "method"].unique()
+            compared += [Compared(experiment, name, name) for name in names]
+        return tuple(method for method in compared if method != self.baseline)
+
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        """The experiments whose methods are compared, under any protocol."""
+        baselines = (BASE, BASE_TRAIN) if self.baseline_by_protocol else (self.baseline,)
+        named = [method.experiment for method in (*baselines, *self.compared)]
+        return tuple(dict.fromkeys([*named, *self.whole]))
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A figure or table by its number in the paper.
+
+    `experiments` are needed after tuning, `tables` whole. Where `datasets` are named, only their results are needed.
+    """
+
+    number: str  # "Figure 3"
+    title: str
+    kind: Kind
+    comparison: Comparison | None = None
+    experiments: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    stand_ins: tuple[str, ...] = ()  # embedded datasets that take the place of `datasets` in a study without them
+    curve: tuple[str, str] = ("", "")  # part and metric of the per-epoch pages
+    method: str = ""  # of the discreteness figures
+    statistics: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "statistics", STATISTICS[self.kind])
+        if self.comparison is not None:
+            object.__setattr__(self, "experiments", self.comparison.experiments)
+
+    def shown(self, study: Sequence[str]) -> tuple[str, ...]:
+        """The datasets to show in a study: the paper's, else their stand-ins, as far as they are in the study."""
+        own = tuple(dataset for dataset in self.datasets if dataset in study)
+        return own or tuple(dataset for dataset in self.stand_ins if dataset in study)
+
+
+def _main(suffix: str = "", **settings: object) -> Comparison:
+    methods = tuple(
+        Compared(f"{experiment}{suffix}", name, name)
+        for experiment, name in (("main", "QRC"), ("regularised", "QREGC"), ("main", "QRTC"))
+    )
+    baseline = Compared(f"main{suffix}", "BASE", "BASE")
+    return Comparison(methods, **({"baseline": baseline} | settings))  # type: ignore[arg-type]
+
+
+_QRTC = Compared("main", "QRTC", "QRTC")
+_BARS = ("QRTC", "QRC")
+_DIFFERENCES = (_QRTC, Compared("main", "QRC", "QRC"))
+
+
+def _comparison(number: int, title: str, comparison: Comparison) -> Artifact:
+    return Artifact(f"Figure {number}", title, "comparison", comparison)
+
+
+def _pages(number: int, title: str, part: str, metric: str) -> Artifact:
+    needs = ("main", "base_train")
+    return Artifact(f"Figure {number}", title, "pages", experiments=needs, tables=("curves",), curve=(part, metric))
+
+
+def _discreteness(number: int, method: str) -> Artifact:
+    compared = Compared("main", method, method)
+    comparison = Comparison((compared,), dataset_set="all", baseline_by_protocol=True)
+    title = f"Cohen's d of {method} against the discreteness of the targets"
+    return Artifact(f"Figure {number}", title, "discreteness", comparison, method=method)
+
+
+def _densities(number: int, dataset: str, stand_in: str) -> Artifact:
+    title = f"predictive densities of single test rows of {dataset}"
+    return Artifact(f"Figure {number}", title, "densities", datasets=(dataset,), stand_ins=(stand_in,))
+
+
+ARTIFACTS: dict[str, Artifact] = {
+    "fig01_per_epoch": Artifact(
+        "Figure 1",
+        "metrics per epoch on the validation rows",
+        "decomposition",
+        datasets=("Yacht", "nyc-taxi-green-dec-2016"),
+        stand_ins=("bimodal", "skewed"),
+    ),
+    "fig02_nll_difference": Artifact(
+        "Figure 2",
+        "test NLL: difference to BASE",
+        "differences",
+        Comparison(_DIFFERENCES, metrics=("NLL",), bars=_BARS),
+    ),
+    "fig03_main": _comparison(3, "the main comparison", _main()),
+    "fig04_ablation": _comparison(
+        4,
+        "ablations of QRTC",
+        Comparison(
+            (_QRTC, *(Compared("ablation", name, name) for name in ("QRIC", "QRGC", "QRLC"))), baseline_by_protocol=True
+        ),
+    ),
+    "fig05_main_mlp_1": _comparison(5, "the main comparison with a single Gaussian", _main("_mlp_1", bars=_BARS)),
+    "fig06_main_mlp_10": _comparison(6, "the main comparison with a mixture of 10", _main("_mlp_10", bars=_BARS)),
+    "fig07_main_resnet_3": _comparison(7, "the main comparison with a ResNet", _main("_resnet_3", bars=_BARS)),
+    "fig08_base_models": _comparison(
+        8,
+        "QRTC on four base models",
+        Comparison(
+            (
+                Compared("main_mlp_1", "QRTC", "QRTC-MLP-1"),
+                Compared("main", "QRTC", "QRTC-MLP-3"),
+                Compared("main_mlp_10", "QRTC", "QRTC-MLP-10"),
+                Compared("main_resnet_3", "QRTC", "QRTC-ResNet-3"),
+            ),
+            baseline=Compared("main", "BASE", "BASE-MLP-3"),
+        ),
+    ),
+    "fig09_map_size": _comparison(
+        9, "QRTC with a map of M training rows (Algorithm 2)", Comparison((_QRTC,), whole=("map_size",))
+    ),
+    "fig10_bandwidth": _comparison(10, "QRTC with fixed bandwidths", Comparison((), whole=("bandwidth",))),
+    "fig11_calibration_maps": Artifact("Figure 11", "calibration maps of 512 PITs from Beta(0.2, 0.2)", "maps"),
+    "fig12_posthoc_maps": _comparison(
+        12,
+        "QRTC with three post-hoc maps",
+        Comparison(
+            (
+                Compared("main", "QRTC", "QRTC-REFL"),
+                Compared("posthoc_map", "QRTC-TRUNC", "QRTC-TRUNC"),
+                Compared("posthoc_map", "QRTC-KDE", "QRTC-KDE"),
+            ),
+            metrics=("NLL", "PCE"),
+        ),
+    ),
+    "fig13_differences_all": Artifact(
+        "Figure 13",
+        "differences to BASE on all datasets",
+        "differences",
+        Comparison(_DIFFERENCES, dataset_set="all", bars=_BARS),
+    ),
+    "fig14_alpha": _comparison(
+        14,
+        "other weights alpha of the entropy term, with the post-hoc step",
+        Comparison((), baseline=Compared("alpha", "alpha=0", "alpha=0"), whole=("alpha",)),
+    ),
+    "fig15_validation_nll": _pages(15, "NLL of F' per epoch, validation rows", "validation", "nll_recalibrated"),
+    "fig16_validation_pce": _pages(16, "PCE of F' per epoch, validation rows", "validation", "pce"),
+    "fig17_training_nll": _pages(17, "NLL of F' per epoch, training rows", "train", "nll_recalibrated"),
+    "fig18_training_pce": _pages(18, "PCE of F' per epoch, training rows", "train", "pce"),
+    "fig19_discreteness_qrtc": _discreteness(19, "QRTC"),
+    "fig20_discreteness_qrc": _discreteness(20, "QRC"),
+    "fig21_main_all": _comparison(21, "the main comparison on all datasets", _main(dataset_set="all")),
+    "fig22_base_without_calibration": _comparison(
+        22,
+        "the main comparison against BASE without calibration data",
+        _main(baseline=BASE_TRAIN, bars=_BARS),
+    ),
+    "fig23_predictions_allstate": _densities(23, "Allstate_Claims_Severity", "bimodal"),
+    "fig24_predictions_house_prices": _densities(24, "house_prices_nominal", "skewed"),
+    "fig25_predictions_mercedes": _densities(25, "Mercedes_Benz_Greener_Manufacturing", "shifted_groups"),
+    "fig26_predictions_yprop": _densities(26, "yprop_4_1", "heavy_tails"),
+    "fig27_predictions_space_ga": _densities(27, "space_ga", "heteroscedastic"),
+    "fig28_predictions_abalone": _densities(28, "abalone", "counts"),
+    "table1_methods": Artifact("Table 1", "the methods of the unified algorithm", "table"),
+    "table2_times": Artifact("Table 2", "training times", "table", tables=("times",)),
+    "table3_datasets": Artifact("Table 3", "the datasets", "table"),
+}
+FIGURES = {name: artifact for name, artifact in ARTIFACTS.items() if artifact.kind != "table"}
+TABLES = tuple(name for name, artifact in ARTIFACTS.items() if artifact.kind == "table")
+EXAMPLE_DATASETS = tuple(
+    dict.fromkeys(
+        dataset
+        for artifact in ARTIFACTS.values()
+        if artifact.kind == "densities"
+        for dataset in (*artifact.datasets, *artifact.stand_ins)
+    )
+)
+# What tells BASE, QRC, QRT and QRTC apart in figures of single datasets.
+EXAMPLE_EXPERIMENTS = ("main", "base_train")
+
+
+def in_order(artifact: Artifact) -> str:
+    """The number of an artifact in words that sort: Figure 03."""
+    kind, number = artifact.number.split()
+    return f"{kind} {int(number):02d}"
+
+
+def short_target(name: str) -> str:
+    """The target rule of an artifact: fig03, table2."""
+    return name.split("_", maxsplit=1)[0]

@@ -1,0 +1,310 @@
+"""The configuration: defaults filled in, checked as a whole, and refused with messages a user can act on."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema
+import yaml
+
+from qrt.data.embedded import EMBEDDED
+from qrt.data.sheet import paper_datasets
+from qrt.errors import UserError
+from qrt.study.protocol import Protocol, resolve_protocol
+
+MIRROR_VARIABLE = "QRT_MIRROR"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")  # of a dataset: part of paths and of shell commands
+_PLACES = ("own_datasets", "mirror", "sources")
+
+
+@dataclass(frozen=True)
+class OwnDataset:
+    """A dataset of the user's: a file and its target column."""
+
+    path: Path
+    target: str
+    categorical: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StudyConfig:
+    """A checked configuration with every default filled in."""
+
+    protocol_name: str
+    protocol: Protocol
+    datasets: tuple[str, ...]  # single names, groups resolved, own datasets last
+    own_datasets: dict[str, OwnDataset]
+    splits: tuple[int, ...]
+    mirror: Path | None
+    sources: tuple[str, ...]
+    methods: tuple[str, ...]
+    base_models: tuple[str, ...]
+    grids: dict[str, tuple[float, ...]]
+    training: dict[str, int]
+    coarse_jobs: bool  # one job per base model instead of one per family
+    published: bool  # whether figures show the published values beside ours
+    results: str  # folder of what depends on the protocol
+
+    def facts(self) -> dict[str, Any]:
+        """What results and figures depend on, as JSON has it: everything but paths and sources of the data."""
+        return {name: value for name, value in asdict(self).items() if name not in _PLACES}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> StudyConfig:
+        """The study with these facts (`facts` after a way through JSON); it cannot fetch data."""
+        entries: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()
+        }
+        entries["protocol"] = Protocol.from_dict(entries["protocol"])
+        entries["grids"] = {name: tuple(values) for name, values in entries["grids"].items()}
+        return cls(**entries, own_datasets={}, mirror=None, sources=())
+
+
+def dataset_groups() -> dict[str, list[str]]:
+    """Names that stand for several datasets in `datasets:`."""
+    groups: dict[str, list[str]] = {"paper": list(paper_datasets()), "embedded": list(EMBEDDED)}
+    for row in paper_datasets().values():
+        groups.setdefault(row.group, []).append(row.name)
+    return groups
+
+
+def read_schema(path: Path) -> dict[str, Any]:
+    """The schema as a dictionary."""
+    schema: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return schema
+
+
+def read_config(paths: Iterable[Path]) -> dict[str, Any]:
+    """The configuration in these files, where later ones change single values of earlier ones, as for Snakemake."""
+    config: dict[str, Any] = {}
+    for path in paths:
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise UserError(f"{path}: not a readable configuration ({error})") from error
+        config = _merged(config, content)
+    return config
+
+
+def _merged(config: Any, changes: Any) -> Any:
+    if not (isinstance(config, dict) and isinstance(changes, dict)):
+        return changes
+    both = {name: _merged(config[name], value) for name, value in changes.items() if name in config}
+    return config | changes | both
+
+
+def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -> StudyConfig:
+    """Check `raw` against `schema`; relative paths in it are relative to `root`.
+
+    All problems found are told in one message (UserError).
+    """
+    try:
+        # Python refuses to print an integer of thousands of digits, so these come before the schema has its say.
+        problems = [f"{where}: should be a finite number" for where in _infinite(raw)]
+    except RecursionError as error:
+        raise UserError(_summary(["it is nested too deeply, or a part of it holds itself (a YAML alias)"])) from error
+    if not problems:
+        problems = [_message(error) for error in _violations(raw, schema)] + _name_problems(raw)
+    if problems:
+        raise UserError(_summary(problems))
+    config = with_defaults(raw, schema)
+    own = {
+        name: OwnDataset(_resolved(root, entry["path"]), entry["target"], tuple(entry["categorical"]))
+        for name, entry in config["own_datasets"].items()
+    }
+    datasets, problems = _resolve_datasets(config["datasets"], own)
+    problems += _path_problems(own)
+    mirror = config["mirror"] or os.environ.get(MIRROR_VARIABLE) or None
+    mirror_path = _resolved(root, mirror) if mirror else None
+    if mirror_path is not None and not _is_file(mirror_path / "manifest.csv"):
+        problems.append(f"mirror: {mirror!r} has no manifest.csv; give a folder laid out as docs/data.md says")
+    if problems:
+        raise UserError(_summary(problems))
+    return StudyConfig(
+        protocol_name=config["protocol"],
+        protocol=resolve_protocol(config["protocol"], config["switches"]),
+        datasets=datasets,
+        own_datasets=own,
+        splits=tuple(map(int, config["splits"])),  # to JSON Schema 1.0 is a whole number too
+        mirror=mirror_path,
+        sources=tuple(config["sources"]),
+        methods=tuple(config["methods"]),
+        base_models=tuple(config["base_models"]),
+        grids={
+            name: tuple(map(int, values) if name == "map_sizes" else values) for name, values in config["grids"].items()
+        },
+        training={name: int(value) for name, value in config["training"].items()},
+        coarse_jobs=config["jobs"] == "coarse",
+        published=config["published"],
+        results=_results_folder(config["protocol"], config["switches"]),
+    )
+
+
+def with_defaults(value: Any, schema: Mapping[str, Any]) -> Any:
+    """`value` with the schema's defaults wherever a key is missing, at any depth."""
+    if not isinstance(value, Mapping):
+        return value
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    others = schema.get("additionalProperties")
+    filled = {name: part.get("default") for name, part in properties.items() if "default" in part}
+    filled.update(value)
+    return {
+        name: with_defaults(entry, properties.get(name) or (others if isinstance(others, Mapping) else {}))
+        for name, entry in filled.items()
+    }
+
+
+def _results_folder(preset: str, switches: Mapping[str, Any]) -> str:
+    """`results` for the paper's protocol; other protocols and turned switches have folders of their own."""
+    turned = {name: value for name, value in switches.items() if value is not None}
+    name = "results" if preset == "paper" else f"results_{preset}"
+    if not turned:
+        return name
+    digest = hashlib.sha256(json.dumps(turned, sort_keys=True).encode()).hexdigest()[:8]
+    return "_".join([name, *sorted(turned), digest])
+
+
+def _resolve_datasets(names: Iterable[str], own: Mapping[str, OwnDataset]) -> tuple[tuple[str, ...], list[str]]:
+    groups = dataset_groups()
+    single = {*paper_datasets(), *EMBEDDED}
+    chosen: dict[str, None] = {}  # a dictionary keeps the order and drops what a group and a name both bring
+    problems = []
+    for name in names:
+        if name in groups:
+            chosen.update(dict.fromkeys(groups[name]))
+        elif name in single or name in own:
+            chosen[name] = None
+        else:
+            right = _did_you_mean(name, [*single, *groups, *own])
+            problems.append(
+                f"datasets: there is no dataset or group {name!r}{right or '; groups are ' + ', '.join(groups)}. "
+                "Data of your own goes under own_datasets"
+            )
+    for name in own:
+        if name in single or name in groups:
+            problems.append(f"own_datasets: the name {name!r} is taken by a dataset or group; choose another")
+    chosen.update(dict.fromkeys(own))
+    return tuple(chosen), problems
+
+
+def _path_problems(own: Mapping[str, OwnDataset]) -> list[str]:
+    problems = []
+    for name, entry in own.items():
+        if not _is_file(entry.path):
+            problems.append(f"own_datasets.{name}.path: there is no file {str(entry.path)!r}")
+        elif not entry.path.name.endswith((".csv", ".csv.gz", ".parquet")):
+            problems.append(f"own_datasets.{name}.path: {entry.path.name!r} is none of .csv, .csv.gz and .parquet")
+        elif set("{}") & set(str(entry.path)):
+            problems.append(f"own_datasets.{name}.path: {str(entry.path)!r} has braces, which Snakemake cannot handle")
+    return problems
+
+
+def _resolved(root: Path, path: str) -> Path:
+    try:
+        return (root / path).resolve()
+    except (OSError, ValueError, RuntimeError):  # a null byte, half a surrogate pair, links in a circle
+        return root / path
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # longer than a name may be, or as above
+        return False
+
+
+def _name_problems(raw: Mapping[str, Any]) -> list[str]:
+    """Names that the schema's pattern lets through: those that are no text, and those that end in a line break."""
+    own = raw.get("own_datasets")
+    names = own if isinstance(own, Mapping) else {}
+    return [_bad_name("own_datasets", name) for name in names if not (isinstance(name, str) and _NAME.fullmatch(name))]
+
+
+def _infinite(value: Any, where: str = "") -> Iterator[str]:
+    """The places of all numbers in a tree that no float can hold."""
+    if isinstance(value, Mapping | list):
+        for key, entry in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from _infinite(entry, f"{where}.{key}" if where else str(key))
+    elif isinstance(value, float | int):
+        try:
+            finite = math.isfinite(value)
+        except OverflowError:
+            finite = False
+        if not finite:
+            yield where
+
+
+def _bad_name(where: str, name: Any) -> str:
+    return f"{where}: the name {name!r} may have letters, digits, '_', '-' and '.' only (at most 64)"
+
+
+def _violations(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> list[jsonschema.ValidationError]:
+    errors = jsonschema.Draft202012Validator(schema).iter_errors(raw)
+    return sorted(errors, key=lambda error: [str(part) for part in error.absolute_path])
+
+
+def _message(error: jsonschema.ValidationError) -> str:
+    """One violation in words: the key, the value, and what would be right."""
+    where = ".".join(str(part) for part in error.absolute_path) or "configuration"
+    rule, value = str(error.validator), cast(Any, error.instance)
+    schema = cast(Mapping[str, Any], error.schema)
+    if rule == "additionalProperties":
+        known = list(schema["properties"])
+        unknown = [name for name in value if name not in known]
+        prefix = "" if where == "configuration" else f"{where}."
+        return "; ".join(
+            f"{prefix}{name}: unknown key{_did_you_mean(str(name), known) or '; known are ' + ', '.join(known)}"
+            for name in unknown
+        )
+    if rule == "enum":
+        allowed = [choice for choice in schema["enum"] if choice is not None]
+        return f"{where}: {value!r} is not one of {', '.join(allowed)}{_did_you_mean(str(value), allowed)}"
+    if rule == "type":
+        expected = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        return f"{where}: {value!r} should be {' or '.join(_TYPE_WORDS[name] for name in expected)}"
+    if rule == "required":
+        missing = [name for name in schema["required"] if name not in value]
+        return f"{where}: {', '.join(missing)} missing"
+    if rule == "contains":
+        return f"{where}: {value!r} must hold the value {schema['contains']['const']!r}"
+    if rule == "pattern" and error.schema_path and "propertyNames" in error.schema_path:
+        return _bad_name(where, value)
+    if rule == "uniqueItems":
+        return f"{where}: {value!r} has an entry twice"
+    return f"{where}: {value!r} is not allowed ({error.message})"
+
+
+_TYPE_WORDS = {
+    "array": "a list, such as [a, b]",
+    "object": "a group of keys",
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+}
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    by_lower = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    return f" (did you mean {by_lower[close[0]]!r}?)" if close else ""
+
+
+def _summary(problems: list[str]) -> str:
+    # What came in is shown, but has no say over the terminal.
+    problems = ["".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in line) for line in problems]
+    problems = list(dict.fromkeys(problems))
+    if len(problems) == 1:
+        return f"Configuration: {problems[0]}."
+    lines = "\n".join(f"  - {problem}" for problem in problems)
+    return f"Configuration: {len(problems)} problems\n{lines}"

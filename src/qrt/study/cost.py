@@ -1,0 +1,74 @@
+"""What a training job costs, estimated from rows, features and networks before it runs (docs/cluster.md)."""
+
+from __future__ import annotations
+
+from qrt.data.embedded import EMBEDDED, GeneratedDataset
+from qrt.data.sheet import paper_datasets
+from qrt.study.family import Family
+
+UNKNOWN_SHAPE = (60_000, 100)  # of data of the user's own: rather too much than too little
+_BATCH = 512
+_SMALLEST_SHARE = 0.4  # of a full batch: a small one costs more than its share
+_EPOCHS = {"mlp": 150, "resnet": 100}  # rarely more; small datasets train longer, but their epochs cost nothing
+_MS_PER_STEP = {"mlp": 3.5, "resnet": 140.0}  # of one network with a mixture of 1 or 3 at a full batch
+_LARGE_MIXTURE = 2.0  # times as much for a mixture of 10
+_MS_PER_FEATURE = 0.01  # the first layer
+_MS_PER_CURVE_ROW, _CURVE_ROWS = 0.012, 8192  # per-epoch records of a network with a map
+# Memory to ask for: 1.2 to 1.7 times what was measured (docs/cluster.md), and what a cluster counts besides.
+FETCHING_MB, PREPARING_MB = 4000, 8000  # for the largest tables, read from text
+MB_OF_SNAKEMAKE = 400  # two of them for a job, 190 MB each
+_MB_TO_START = 500  # Python and PyTorch
+_COPIES_OF_THE_DATA = 2.5
+_MB_PER_NETWORK = {"mlp": 3, "resnet": 100}  # parameters, gradients, optimiser, best parameters, activations
+_MB_PER_FEATURE = {"mlp": 0.0027, "resnet": 0.008}  # the first layer of each network
+START_SECONDS = 4  # of Python and PyTorch
+_SLOW_START_SECONDS = 26  # on a busy file system
+_GROUPED_SECONDS = {"train_seconds": 60.0, "train_minutes": 300.0}
+_SAFETY = 3
+
+
+def table_shape(dataset: str) -> tuple[int, int]:
+    """Training rows and features of a dataset, as published or as generated."""
+    if dataset in paper_datasets():
+        published = paper_datasets()[dataset].published
+        return published.train_rows, published.features
+    known = EMBEDDED.get(dataset)
+    if isinstance(known, GeneratedDataset):
+        return known.rows, known.features
+    return (500, 20) if known else UNKNOWN_SHAPE
+
+
+def training_seconds(dataset: str, family: Family, max_epochs: int) -> float:
+    """Estimated seconds of one training job on one core."""
+    rows, features = table_shape(dataset)
+    steps = max(1, rows // _BATCH) * min(1.0, max(_SMALLEST_SHARE, rows / _BATCH))
+    milliseconds = 0.0
+    for network in family.networks:
+        per_step = _MS_PER_STEP[network.base_model] * (_LARGE_MIXTURE if network.components > 3 else 1)
+        records = _MS_PER_CURVE_ROW * min(rows, _CURVE_ROWS) if family.curves and network.alpha else 0.0
+        per_epoch = steps * (per_step + _MS_PER_FEATURE * features) + records
+        milliseconds += min(_EPOCHS[network.base_model], max_epochs) * per_epoch
+    return START_SECONDS + milliseconds / 1000
+
+
+def training_minutes(dataset: str, family: Family, max_epochs: int, attempt: int) -> int:
+    """Minutes to ask a cluster for; more with each attempt."""
+    seconds = training_seconds(dataset, family, max_epochs) + _SLOW_START_SECONDS
+    return int(attempt * _SAFETY * seconds / 60) + 2
+
+
+def training_group(dataset: str, family: Family, max_epochs: int) -> str | None:
+    """The group in which a cluster runs a training job with others of its length; None if it is long enough."""
+    seconds = training_seconds(dataset, family, max_epochs) - START_SECONDS
+    return next((group for group, limit in _GROUPED_SECONDS.items() if seconds < limit), None)
+
+
+def training_memory(dataset: str, family: Family, attempt: int) -> int:
+    """MB to ask for: Snakemake, PyTorch, the data, and the networks with their optimiser; more with each attempt."""
+    rows, features = table_shape(dataset)
+    data = _COPIES_OF_THE_DATA * (rows / 0.65) * features * 4 / 1e6
+    networks = sum(
+        _MB_PER_NETWORK[network.base_model] + _MB_PER_FEATURE[network.base_model] * features
+        for network in family.networks
+    )
+    return int(attempt * (MB_OF_SNAKEMAKE + _MB_TO_START + data + networks))

@@ -1,0 +1,239 @@
+"""The experiments of the paper as data: which methods they compare, which networks a method needs (spec, section 5).
+
+Rules, tuning, figures and tables all derive what they need from here. A *method* is a name of the paper with the
+networks among which it is tuned and the post-hoc map on top. A *family* is the set of networks that one job trains.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from qrt.engine.variant import Variant
+from qrt.study.family import RESNET_FORMS, Family, PostHoc
+from qrt.study.protocol import PROTOCOLS
+
+if TYPE_CHECKING:
+    from qrt.engine.calibration_map import KernelWidth
+    from qrt.study.config import StudyConfig
+
+# Base models of the paper: kind of network and number of mixture components.
+BASE_MODELS: dict[str, tuple[Literal["mlp", "resnet"], int]] = {
+    "MLP-3": ("mlp", 3),
+    "MLP-1": ("mlp", 1),
+    "MLP-10": ("mlp", 10),
+    "ResNet-3": ("resnet", 3),
+}
+MAIN_MODEL = "MLP-3"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named method: the networks among which it is tuned, and its post-hoc map.
+
+    Networks that differ in bandwidth are tuned by validation NLL, then those that differ in alpha by validation PCE
+    under the limit on CRPS. `asked_as` is the name under which the configuration asks for the method. `reading` is
+    "protocol" where the protocol decides what the method's distribution stands on (spec, section 8, row 1), and
+    "base" for a method that is F itself by definition.
+    """
+
+    name: str
+    networks: tuple[Variant, ...]
+    posthoc: PostHoc
+    asked_as: str
+    reading: Literal["protocol", "base"] = "protocol"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Methods that the paper compares with each other."""
+
+    name: str
+    description: str
+    methods: tuple[Method, ...]
+
+    def to_json(self) -> str:
+        """As one line of JSON, which `from_json` reads."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Experiment:
+        """The experiment that `to_json` wrote."""
+        entries = json.loads(text)
+        methods = tuple(
+            Method(networks=tuple(Variant(**network) for network in entry.pop("networks")), **entry)
+            for entry in entries.pop("methods")
+        )
+        return cls(methods=methods, **entries)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a study trains and compares."""
+
+    experiments: dict[str, Experiment]
+    families: dict[str, Family]
+    needs: dict[str, tuple[str, ...]]  # the families of each experiment
+
+
+def plan_study(study: StudyConfig) -> Plan:
+    """The experiments that the configuration asks for, and the families of networks they need.
+
+    What a family trains depends on the grids only, not on which methods or base models are asked for: asking for less
+    trains nothing, asking for more trains only what is new.
+    """
+    everything = [experiment for model in BASE_MODELS for experiment in _experiments(model, study)]
+    members: dict[str, dict[Variant, None]] = {}
+    for method in (method for experiment in everything for method in experiment.methods):
+        for network in method.networks:
+            members.setdefault(_family_name(network, study), {})[network] = None
+    families = {name: _family(name, sorted(networks), study, everything) for name, networks in members.items()}
+    experiments, needs = {}, {}
+    for model in study.base_models:
+        for experiment in _experiments(model, study):
+            asked = tuple(method for method in experiment.methods if method.asked_as in study.methods)
+            if asked:
+                experiments[experiment.name] = replace(experiment, methods=asked)
+                networks = (network for method in asked for network in method.networks)
+                needs[experiment.name] = tuple(dict.fromkeys(_family_name(network, study) for network in networks))
+    needed = dict.fromkeys(name for names in needs.values() for name in names)
+    return Plan(experiments, {name: families[name] for name in needed}, needs)
+
+
+def _experiments(model: str, study: StudyConfig) -> Iterable[Experiment]:
+    """All experiments with one base model."""
+    protocol = study.protocol
+    base, plain = _network(model, trained_on="train+calibration"), _network(model)
+
+    def with_map(alpha: float, bandwidths: Iterable[float], **settings: object) -> tuple[Variant, ...]:
+        return tuple(_network(model, alpha=alpha, bandwidth=bandwidth, **settings) for bandwidth in bandwidths)
+
+    grid = protocol.bandwidth_grid
+    quantile_trained = with_map(1, grid)
+    methods = [
+        Method("BASE", (base,), "none", "BASE"),
+        Method("QRC", (plain,), "REFL", "QRC"),
+        Method("QRT", quantile_trained, "none", "QRT"),
+        Method("QRTC", quantile_trained, "REFL", "QRTC"),
+        Method("QRT-F", quantile_trained, "none", "QRT", reading="base"),
+    ]
+    suffix = "" if model == MAIN_MODEL else f"_{model.lower().replace('-', '_')}"
+    yield Experiment(f"main{suffix}", f"the main comparison with base model {model}", tuple(methods))
+    # The released code tunes lambda for the main base model only (spec, section 8, row 7).
+    if model == MAIN_MODEL or protocol.lambda_grid != PROTOCOLS["released"].lambda_grid:
+        networks = [network for strength in protocol.lambda_grid if strength for network in with_map(-strength, grid)]
+        yield Experiment(
+            f"regularised{suffix}",
+            f"regularisation in the main comparison with base model {model}",
+            (
+                Method("QREGC", (plain, *networks), "REFL", "QREGC"),
+                Method("QREG", (plain, *networks), "none", "QREGC", reading="base"),
+            ),
+        )
+    if model != MAIN_MODEL:
+        return
+    yield Experiment(
+        "base_train",
+        "BASE without the calibration data",
+        (Method("BASE-TRAIN", (plain,), "none", "BASE-TRAIN"),),
+    )
+    yield Experiment(
+        "ablation",
+        "QRT with its map fixed at the start, without the map's gradient, or with free centres",
+        tuple(
+            Method(f"{kind}C", with_map(1, grid, ablation=kind), "REFL", f"{kind}C") for kind in ("QRI", "QRG", "QRL")
+        ),
+    )
+    yield Experiment(
+        "map_size",
+        "the map of training from M training rows (Algorithm 2)",
+        tuple(
+            Method(f"QRTC-{int(size)}", with_map(1, grid, map_size=int(size)), "REFL", "QRTC-M")
+            for size in study.grids["map_sizes"]
+        ),
+    )
+    studied = study.grids["bandwidth_study"]
+    yield Experiment(
+        "bandwidth",
+        "QRTC with fixed bandwidths, and tuned over all of them",
+        (
+            Method("QRTC tuned", with_map(1, studied), "REFL", "QRTC"),
+            *(Method(f"QRTC b={bandwidth:g}", with_map(1, [bandwidth]), "REFL", "QRTC") for bandwidth in studied),
+        ),
+    )
+    yield Experiment(
+        "alpha",
+        "other weights alpha of the entropy term",
+        tuple(
+            Method(f"alpha={alpha:g}", with_map(alpha, grid) if alpha else (plain,), "REFL", "QRTC")
+            for alpha in study.grids["alpha_study"]
+        ),
+    )
+    yield Experiment(
+        "posthoc_map",
+        "other post-hoc maps on the networks of QRTC",
+        (
+            Method("QRTC-KDE", quantile_trained, "KDE", "QRTC-KDE"),
+            Method("QRTC-TRUNC", quantile_trained, "TRUNC", "QRTC-TRUNC"),
+        ),
+    )
+
+
+def _network(model: str, alpha: float = 0, bandwidth: float | None = None, **settings: object) -> Variant:
+    kind, components = BASE_MODELS[model]
+    return Variant(
+        base_model=kind,
+        components=components,
+        alpha=float(alpha),
+        bandwidth=None if bandwidth is None else float(bandwidth),
+        **settings,  # type: ignore[arg-type]
+    )
+
+
+def _family_name(network: Variant, study: StudyConfig) -> str:
+    """The family that trains `network`: fine enough that one figure trains little else, and no job takes hours."""
+    model = next(name for name, shape in BASE_MODELS.items() if shape == (network.base_model, network.components))
+    protocol = study.protocol
+    if study.coarse_jobs:
+        return f"all.{protocol.resnet}.{protocol.kernel_width}"
+    parts = [model.lower()]
+    if network.base_model == "resnet":
+        parts.append(protocol.resnet)
+    if network.alpha == 0:
+        return ".".join([*parts, "plain"])
+    if network.ablation:
+        parts.append("ablation")
+    elif network.map_size:
+        parts.append("map_size")
+    elif network.alpha == 1:
+        parts.append("qrt" if network.bandwidth in protocol.bandwidth_grid else "bandwidth")
+    elif -network.alpha not in protocol.lambda_grid:
+        parts.append("alpha")
+    elif network.base_model == "resnet":
+        # A ResNet costs as much as dozens of MLPs: a job for every two values of lambda.
+        positive = [strength for strength in protocol.lambda_grid if strength]
+        parts.append(f"qreg{positive.index(-network.alpha) // 2}")
+    else:
+        parts.append("qreg")
+    if network.base_model == "mlp" and model != MAIN_MODEL:
+        parts[1:] = ["trained"]  # one figure needs them all
+    return ".".join([*parts, protocol.kernel_width])
+
+
+def _family(name: str, networks: list[Variant], study: StudyConfig, experiments: list[Experiment]) -> Family:
+    maps: dict[Variant, dict[PostHoc, None]] = {network: {"none": None} for network in networks}
+    for method in (method for experiment in experiments for method in experiment.methods):
+        for network in method.networks:
+            if network in maps:
+                maps[network][method.posthoc] = None
+    widths: dict[str, KernelWidth] = {"variance": "variance", "scale": "scale"}
+    return Family(
+        name=name,
+        networks=tuple(networks),
+        posthoc=tuple(tuple(maps[network]) for network in networks),
+        kernel_width=widths[study.protocol.kernel_width] if any(network.alpha for network in networks) else None,
+        resnet_form=RESNET_FORMS[study.protocol.resnet] if any(n.base_model == "resnet" for n in networks) else None,
+        curves=name.startswith(("all.", f"{MAIN_MODEL.lower()}.plain", f"{MAIN_MODEL.lower()}.qrt")),
+    )

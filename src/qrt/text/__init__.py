@@ -1,0 +1,1 @@
+"""Wording and formats for people."""

@@ -1,0 +1,1 @@
+"""From prepared data to what the networks say."""

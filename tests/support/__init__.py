@@ -1,0 +1,1 @@
+"""What tests share: hand-made tables, stand-ins for servers, calls of Snakemake and of a browser."""

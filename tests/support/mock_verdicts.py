@@ -1,0 +1,125 @@
+"""Hand-made verdicts, key numbers and agreements, for the tests of the pages."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+
+from qrt import published
+from qrt.claims.claim import paper_claims
+from qrt.claims.judge import COLUMNS
+from qrt.pages.study_words import StudyWords
+from qrt.statistics.agreement import Agreement, agreement_statistics, figure1_agreement, time_agreement
+from qrt.study.protocol import PROTOCOLS, Protocol
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+ON_TRAINING = ("kernel_width", "bandwidth_grid", "lambda_grid", "resnet")
+SWITCHES = tuple(field.name for field in fields(Protocol))
+_WORDS = np.array(["confirmed", "contradicted", "inconclusive", "not run"])
+
+
+def mock_study(*, hostile: bool = False) -> StudyWords:
+    """A study of six datasets under the released protocol."""
+    words = f"released ({HOSTILE} turned)" if hostile else "released"
+    return StudyWords(words, "paper", PROTOCOLS["released"], datasets=6, asked=7, splits=5)
+
+
+def mock_verdicts(claims: int | None = None, seed: int = 0, *, hostile: bool = False) -> pd.DataFrame:
+    """A verdict on each claim of the paper (or the first few) under all readings.
+
+    The study's are drawn; other readings change some of them. Switches that act on training were not run.
+    """
+    generator = np.random.default_rng(seed)
+    own = _own(generator, claims)
+    if hostile:
+        own["explanation"] += f" [{HOSTILE} | not in the paper]"
+    tables = [own.assign(reading="study")]
+    for reading, share in (("other", 0.15), *((name, 0.03) for name in SWITCHES)):
+        word = own["verdict"].where(generator.random(len(own)) > share, generator.choice(_WORDS[:3], len(own)))
+        word = word.where(own["verdict"] != "not run", "not run")
+        tables.append(own.assign(reading=reading, verdict="not run" if reading in ON_TRAINING else word))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _own(generator: np.random.Generator, count: int | None) -> pd.DataFrame:
+    rows = []
+    for claim in paper_claims()[:count]:
+        word = str(generator.choice(_WORDS, p=[0.45, 0.1, 0.3, 0.15]))
+        facts = {name: getattr(claim, name) for name in COLUMNS if hasattr(claim, name)}
+        rows.append(facts | {"verdict": word} | _evidence(generator, word, claim.left, claim.right, claim.metric))
+    return pd.DataFrame(rows).reindex(columns=list(COLUMNS))
+
+
+def _evidence(generator: np.random.Generator, word: str, left: str, right: str, metric: str) -> dict[str, object]:
+    if word == "not run":
+        return {"explanation": "the experiment posthoc_map is not among the results", "datasets": 0, "splits": 0}
+    lower, p_value = int(generator.integers(0, 45)), float(generator.random() ** 3)
+    share = lower / 44
+    return {
+        "explanation": f"{left} has the lower {metric} than {right} on {lower} of 44 datasets, the higher on "
+        f"{44 - lower}; mean ranks 1.39 and 2.14, Holm-corrected Wilcoxon p = {p_value:.2g}",
+        "estimate": share,
+        "quantity": f"share of datasets where {left} has the lower {metric} than {right}",
+        "low": max(0.0, share - 0.14),
+        "high": min(1.0, share + 0.14),
+        "p_value": p_value,
+        "datasets": 44,
+        "datasets_for": lower,
+        "datasets_against": 44 - lower,
+        "splits": 5,
+        "smallest_detectable": 0.7,
+        "detectable": "share of datasets on one side that a sign test at Holm's strictest level finds significant",
+    }
+
+
+def mock_key_numbers(seed: int = 0) -> pd.DataFrame:
+    """Key numbers of the study, with SD and PCE that change where their switch is turned; none for unrun readings."""
+    generator = np.random.default_rng(seed)
+    rows = []
+    for metric in ("NLL", "PCE", "CRPS", "SD"):
+        for number, method in enumerate(("QRC", "QREGC", "QRTC")):
+            value = -0.02 * (number + 1) + 0.005 * float(generator.standard_normal())
+            rows.append(
+                {
+                    "metric": metric,
+                    "method": method,
+                    "baseline": "BASE",
+                    "datasets": 44,
+                    "median_difference": 3 * value,
+                    "median_relative_difference": value,
+                    "median_cohens_d": 20 * value,
+                    "lower_on": 28 + 3 * number,
+                    "mean_rank": 2.6 - 0.4 * number,
+                    "baseline_mean_rank": 3.1,
+                    "p_holm": 10.0 ** -(number + 1),
+                    "significant": number > 0,
+                }
+            )
+    own = pd.DataFrame(rows)
+    tables = [own.assign(reading="study"), own.assign(reading="other", median_relative_difference=-0.01)]
+    for name in SWITCHES:
+        if name in ON_TRAINING:
+            continue
+        turned = own.assign(reading=name)
+        if name in ("sd", "pce"):
+            concerned = turned["metric"] == name.upper()
+            changed = {"median_relative_difference": 0.03, "lower_on": 15, "mean_rank": 2.9, "baseline_mean_rank": 2.0}
+            turned.loc[concerned, list(changed)] = list(changed.values())
+        tables.append(turned)
+    return pd.concat(tables, ignore_index=True)
+
+
+def mock_agreements(*, hostile: bool = False) -> tuple[Agreement, Agreement, Agreement]:
+    """Figure 2, Table 2 and Figure 1: the published values, shaken."""
+    generator = np.random.default_rng(0)
+    paper, table2, marks = published.figure2(), published.table2(), published.figure1_marks()
+    if hostile:
+        paper, table2, marks = (table.replace({"dataset": {"Yacht": HOSTILE}}) for table in (paper, table2, marks))
+    ours = paper.rename(columns={"standard_error": "difference_standard_error"}).assign(metric="NLL")
+    ours["difference"] *= generator.uniform(0.7, 1.3, len(ours))
+    ratio = table2["time_per_epoch_QRTC"] / table2["time_per_epoch_BASE"]
+    ratios = table2[["dataset"]].assign(ratio=ratio * generator.uniform(0.8, 1.2, len(table2)), published_ratio=ratio)
+    selected = marks.assign(part="validation", standard_error=0.1, value=marks["value"] * 1.1)
+    return agreement_statistics(ours, paper), time_agreement(ratios), figure1_agreement(selected, marks)
