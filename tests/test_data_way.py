@@ -17,10 +17,11 @@ import pytest
 
 from qrt.atomic import whole_file, write_json
 from qrt.data.fetch import fetch, next_attempt
-from qrt.data.prepared_store import load_split, prepare_dataset
-from qrt.data.raw_store import read_record
+from qrt.data.prepared_store import prepare_dataset
+from qrt.data.record import read_record
 from qrt.data.sheet import paper_datasets
 from qrt.data.split import split_rows
+from qrt.data.split_store import load_split
 from qrt.errors import UserError
 from qrt.tables.dataset_table import dataset_table
 
@@ -186,7 +187,7 @@ LOAD_AND_MEASURE = """
 import re, sys
 from pathlib import Path
 import torch
-from qrt.data.prepared_store import load_split
+from qrt.data.split_store import load_split
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
 before = peak()

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from qrt.data.fetch import fetch
-from qrt.data.prepared_store import load_split, prepare_dataset
+from qrt.data.prepared_store import prepare_dataset
+from qrt.data.split_store import load_split
 from qrt.engine.calibration_map import fit_map
 from qrt.engine.predictive import predictive_from_outputs
 from qrt.engine.trainer import TrainingSettings, map_rows, train_stack

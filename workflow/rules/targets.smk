@@ -1,27 +1,39 @@
 # Targets by name: what a user asks for without knowing the files behind it.
 
 
-rule main:
-    """The main comparison, tuned: what Figures 2 and 3 stand on."""
+rule all:
+    """Everything the configuration asks for."""
+    default_target: True
     input:
-        expand(
-            f"{STUDY.results}/methods/{{experiment}}.parquet",
-            experiment=[
-                one for one in ("main", "regularised") if one in PLAN.experiments
-            ],
-        ),
+        [LAYOUT.figure(name, form) for name in FIGURES for form in ("pdf", "png")],
+        [LAYOUT.figure(name, form) for name in TABLES for form in ("csv", "tex", "md")],
+        [
+            LAYOUT.figure(page, form)
+            for page in ("scorecard", "disagreements", "agreement")
+            for form in ("html", "csv", "md")
+        ],
+        [
+            LAYOUT.table(kind)
+            for kind in ("runs", "methods", "curves", "predictions", "times")
+        ],
+
+
+rule main:
+    """The results of the main comparison, tuned: those of Figures 2, 3, 13 and 21, without drawing them."""
+    input:
+        FILES.tuned(["main", "regularised"]),
 
 
 rule figures:
     """Every figure of the paper."""
     input:
-        expand("paper_figures/{figure}.{form}", figure=FIGURES, form=["pdf", "png"]),
+        [LAYOUT.figure(name, form) for name in FIGURES for form in ("pdf", "png")],
 
 
 rule tables:
     """Every table of the paper."""
     input:
-        expand("paper_figures/{table}.csv", table=TABLES),
+        [LAYOUT.figure(name, "csv") for name in TABLES],
 
 
 rule smoke:

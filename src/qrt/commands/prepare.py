@@ -17,6 +17,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Prepare, and say what came of it."""
     from qrt.data.prepared_store import prepare_dataset
-    from qrt.data.raw_store import record_in_words
+    from qrt.data.record import record_in_words
 
     print(record_in_words(prepare_dataset(options.dataset, options.table, options.record, options.out)))

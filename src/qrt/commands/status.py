@@ -16,15 +16,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Say it."""
-    from itertools import product
-
-    from qrt.running.status import JobFiles, is_running, training_jobs
+    from qrt.running.status import JobFiles, all_training_jobs, is_running
+    from qrt.running.study_files import StudyFiles
     from qrt.study.config import load_config, read_config, read_schema
-    from qrt.study.experiments import plan_study
 
     config = read_config(options.configfile)
     study = load_config(config, read_schema(Path("workflow/schemas/config.schema.yaml")), root=Path())
-    plan = plan_study(study)
-    places = product(study.datasets, study.splits, plan.families)
-    found = JobFiles(training_jobs(study, plan, places, options.folder)).status()
+    found = JobFiles(all_training_jobs(StudyFiles(study, options.folder))).status()
     print("\n".join(found.lines(options.cores, study_runs=is_running(options.folder))))

@@ -221,16 +221,12 @@ ARTIFACTS: dict[str, Artifact] = {
 }
 FIGURES = {name: artifact for name, artifact in ARTIFACTS.items() if artifact.kind != "table"}
 TABLES = tuple(name for name, artifact in ARTIFACTS.items() if artifact.kind == "table")
-EXAMPLE_DATASETS = tuple(
-    dict.fromkeys(
-        dataset
-        for artifact in ARTIFACTS.values()
-        if artifact.kind == "densities"
-        for dataset in (*artifact.datasets, *artifact.stand_ins)
-    )
-)
-# What tells BASE, QRC, QRT and QRTC apart in figures of single datasets.
-EXAMPLE_EXPERIMENTS = ("main", "base_train")
+
+
+def is_example(dataset: str) -> bool:
+    """Whether a figure shows predictive densities of this dataset."""
+    shown = (one for one in ARTIFACTS.values() if one.kind == "densities")
+    return any(dataset in (*one.datasets, *one.stand_ins) for one in shown)
 
 
 def in_order(artifact: Artifact) -> str:

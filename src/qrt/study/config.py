@@ -18,6 +18,7 @@ import yaml
 
 from qrt.data.embedded import EMBEDDED
 from qrt.data.sheet import paper_datasets
+from qrt.data.table_shape import estimated_shape
 from qrt.errors import UserError
 from qrt.study.protocol import Protocol, resolve_protocol
 
@@ -33,6 +34,11 @@ class OwnDataset:
     path: Path
     target: str
     categorical: tuple[str, ...]
+    shape: tuple[int, int] = (0, 0)  # rows and columns of the table, about
+
+    def entry(self) -> dict[str, Any]:
+        """What fetching needs to know, as JSON has it."""
+        return {"path": str(self.path), "target": self.target, "categorical": list(self.categorical)}
 
 
 @dataclass(frozen=True)
@@ -44,15 +50,20 @@ class StudyConfig:
     datasets: tuple[str, ...]  # single names, groups resolved, own datasets last
     own_datasets: dict[str, OwnDataset]
     splits: tuple[int, ...]
+    seeds: tuple[int, ...]  # random starts of each split
     mirror: Path | None
     sources: tuple[str, ...]
     methods: tuple[str, ...]
     base_models: tuple[str, ...]
     grids: dict[str, tuple[float, ...]]
     training: dict[str, int]
-    coarse_jobs: bool  # one job per base model instead of one per family
+    scope: str  # main, published or everything
+    coarse_jobs: bool  # one job per dataset and split instead of one per family
+    keep_outputs: bool  # whether what the networks say is kept after its evaluation
+    only_finished: bool  # whether figures and tables take the results that there are, and nothing is trained
     published: bool  # whether figures show the published values beside ours
     results: str  # folder of what depends on the protocol
+    networks: str  # folder of trained networks, which depends on the length of training only
 
     def facts(self) -> dict[str, Any]:
         """What results and figures depend on, as JSON has it: everything but paths and sources of the data."""
@@ -117,10 +128,7 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
     if problems:
         raise UserError(_summary(problems))
     config = with_defaults(raw, schema)
-    own = {
-        name: OwnDataset(_resolved(root, entry["path"]), entry["target"], tuple(entry["categorical"]))
-        for name, entry in config["own_datasets"].items()
-    }
+    own = {name: _own_dataset(_resolved(root, entry["path"]), entry) for name, entry in config["own_datasets"].items()}
     datasets, problems = _resolve_datasets(config["datasets"], own)
     problems += _path_problems(own)
     mirror = config["mirror"] or os.environ.get(MIRROR_VARIABLE) or None
@@ -135,6 +143,7 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
         datasets=datasets,
         own_datasets=own,
         splits=tuple(map(int, config["splits"])),  # to JSON Schema 1.0 is a whole number too
+        seeds=tuple(range(int(config["seeds"]))),
         mirror=mirror_path,
         sources=tuple(config["sources"]),
         methods=tuple(config["methods"]),
@@ -143,10 +152,19 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
             name: tuple(map(int, values) if name == "map_sizes" else values) for name, values in config["grids"].items()
         },
         training={name: int(value) for name, value in config["training"].items()},
+        scope=config["scope"],
         coarse_jobs=config["jobs"] == "coarse",
+        keep_outputs=config["keep_outputs"],
+        only_finished=config["only_finished"],
         published=config["published"],
-        results=_results_folder(config["protocol"], config["switches"]),
+        results=_results_folder(config["protocol"], config["switches"]) + _length_of_training(config, schema),
+        networks=f"results/networks{_length_of_training(config, schema)}",
     )
+
+
+def _own_dataset(path: Path, entry: Mapping[str, Any]) -> OwnDataset:
+    shape = estimated_shape(path) if _is_file(path) else (0, 0)
+    return OwnDataset(path, entry["target"], tuple(entry["categorical"]), shape)
 
 
 def with_defaults(value: Any, schema: Mapping[str, Any]) -> Any:
@@ -164,13 +182,20 @@ def with_defaults(value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def _results_folder(preset: str, switches: Mapping[str, Any]) -> str:
-    """`results` for the paper's protocol; other protocols and turned switches have folders of their own."""
-    turned = {name: value for name, value in switches.items() if value is not None}
+    """`results` for the paper's protocol; other protocols and changed switches have folders of their own."""
+    changed = {name: value for name, value in switches.items() if value is not None}
     name = "results" if preset == "paper" else f"results_{preset}"
-    if not turned:
+    if not changed:
         return name
-    digest = hashlib.sha256(json.dumps(turned, sort_keys=True).encode()).hexdigest()[:8]
-    return "_".join([name, *sorted(turned), digest])
+    digest = hashlib.sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()[:8]
+    return "_".join([name, *sorted(changed), digest])
+
+
+def _length_of_training(config: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """The end of a folder's name for networks whose training is not as long as the paper's: they never replace those."""
+    usual = {name: part["default"] for name, part in schema["properties"]["training"]["properties"].items()}
+    other = {name: int(value) for name, value in config["training"].items() if value != usual[name]}
+    return "".join(f"_{name}_{value}" for name, value in sorted(other.items()))
 
 
 def _resolve_datasets(names: Iterable[str], own: Mapping[str, OwnDataset]) -> tuple[tuple[str, ...], list[str]]:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from qrt.data.embedded import EMBEDDED, GeneratedDataset
 from qrt.data.sheet import paper_datasets
 from qrt.study.family import Family
 
-UNKNOWN_SHAPE = (60_000, 100)  # of data of the user's own: rather too much than too little
+if TYPE_CHECKING:
+    from qrt.study.config import OwnDataset
+
+Shape = tuple[int, int]  # training rows, features
+UNKNOWN_SHAPE: Shape = (60_000, 100)  # of a file whose size cannot be told: rather too much than too little
+_TRAIN_SHARE, _MOST_ROWS = 0.65, 53_164
 _BATCH = 512
 _SMALLEST_SHARE = 0.4  # of a full batch: a small one costs more than its share
 _EPOCHS = {"mlp": 150, "resnet": 100}  # rarely more; small datasets train longer, but their epochs cost nothing
@@ -25,22 +33,26 @@ START_SECONDS = 4  # of Python and PyTorch
 _SLOW_START_SECONDS = 26  # on a busy file system
 _GROUPED_SECONDS = {"train_seconds": 60.0, "train_minutes": 300.0}
 _SAFETY = 3
+_EVALUATION_SECONDS_PER_ROW = 3e-4  # of one network with all its maps, per training row of the dataset
 
 
-def table_shape(dataset: str) -> tuple[int, int]:
-    """Training rows and features of a dataset, as published or as generated."""
+def table_shape(dataset: str, own: Mapping[str, OwnDataset] | None = None) -> Shape:
+    """Training rows and features of a dataset: as published, as generated, or by the size of the user's `own` file."""
     if dataset in paper_datasets():
         published = paper_datasets()[dataset].published
         return published.train_rows, published.features
     known = EMBEDDED.get(dataset)
     if isinstance(known, GeneratedDataset):
         return known.rows, known.features
-    return (500, 20) if known else UNKNOWN_SHAPE
+    if known:
+        return 500, 20
+    rows, features = own[dataset].shape if own else (0, 0)
+    return (min(round(_TRAIN_SHARE * rows), _MOST_ROWS), features) if rows else UNKNOWN_SHAPE
 
 
-def training_seconds(dataset: str, family: Family, max_epochs: int) -> float:
+def training_seconds(shape: Shape, family: Family, max_epochs: int) -> float:
     """Estimated seconds of one training job on one core."""
-    rows, features = table_shape(dataset)
+    rows, features = shape
     steps = max(1, rows // _BATCH) * min(1.0, max(_SMALLEST_SHARE, rows / _BATCH))
     milliseconds = 0.0
     for network in family.networks:
@@ -51,24 +63,37 @@ def training_seconds(dataset: str, family: Family, max_epochs: int) -> float:
     return START_SECONDS + milliseconds / 1000
 
 
-def training_minutes(dataset: str, family: Family, max_epochs: int, attempt: int) -> int:
+def training_minutes(shape: Shape, family: Family, max_epochs: int, attempt: int) -> int:
     """Minutes to ask a cluster for; more with each attempt."""
-    seconds = training_seconds(dataset, family, max_epochs) + _SLOW_START_SECONDS
+    seconds = training_seconds(shape, family, max_epochs) + _SLOW_START_SECONDS
     return int(attempt * _SAFETY * seconds / 60) + 2
 
 
-def training_group(dataset: str, family: Family, max_epochs: int) -> str | None:
+def training_group(shape: Shape, family: Family, max_epochs: int) -> str | None:
     """The group in which a cluster runs a training job with others of its length; None if it is long enough."""
-    seconds = training_seconds(dataset, family, max_epochs) - START_SECONDS
+    seconds = training_seconds(shape, family, max_epochs) - START_SECONDS
     return next((group for group, limit in _GROUPED_SECONDS.items() if seconds < limit), None)
 
 
-def training_memory(dataset: str, family: Family, attempt: int) -> int:
+def training_memory(shape: Shape, family: Family, max_epochs: int, attempt: int) -> int:
     """MB to ask for: Snakemake, PyTorch, the data, and the networks with their optimiser; more with each attempt."""
-    rows, features = table_shape(dataset)
+    rows, features = shape
     data = _COPIES_OF_THE_DATA * (rows / 0.65) * features * 4 / 1e6
     networks = sum(
         _MB_PER_NETWORK[network.base_model] + _MB_PER_FEATURE[network.base_model] * features
         for network in family.networks
     )
     return int(attempt * (MB_OF_SNAKEMAKE + _MB_TO_START + data + networks))
+
+
+def evaluation_minutes(shape: Shape, family: Family, max_epochs: int, attempt: int) -> int:
+    """Minutes to ask a cluster for the evaluation of a family on five splits; more with each attempt."""
+    rows, _ = shape
+    seconds = _SLOW_START_SECONDS + 5 * len(family.networks) * _EVALUATION_SECONDS_PER_ROW * rows
+    return int(attempt * _SAFETY * seconds / 60) + 2
+
+
+def evaluation_memory(shape: Shape, family: Family, max_epochs: int, attempt: int) -> int:
+    """MB to ask for: Snakemake, PyTorch, and what the networks of one split say; more with each attempt."""
+    outputs = sum(12 * network.components * 0.6 * shape[0] / 1e6 for network in family.networks)
+    return int(attempt * (MB_OF_SNAKEMAKE + _MB_TO_START + 300 + 3 * outputs))

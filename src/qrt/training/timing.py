@@ -49,7 +49,7 @@ def _train_alone(
 ) -> dict[str, Any]:
     import torch
 
-    from qrt.data.prepared_store import load_split
+    from qrt.data.split_store import load_split
     from qrt.engine.trainer import train_stack
 
     torch.set_num_threads(1)
