@@ -139,8 +139,7 @@ def one_network(variant: Variant, batch: int = 48) -> Case:
     x, y = (torch.from_numpy(part) for part in data.part("train"))
     settings = TrainingSettings(batch_size=batch)
     stack = Stack(MLP(x.shape[1], 3), [variant], settings, SEED, batch_rows=batch, map_rows=len(x))
-    validation = Validation((x, y), (x, y), settings.kernel_width)
-    validation.fix_initial_centres(stack)
+    Validation((x, y), (x, y), settings, SEED).fix_initial_centres(stack)
     return Case(stack, TrainingStep(stack, x, y, settings, SEED), x, y, torch.arange(batch) * 2)
 
 
