@@ -13,7 +13,7 @@ from qrt.engine.calibration_map import KernelMap, reflected_map
 from qrt.engine.random_streams import sample_rows, stream
 from qrt.engine.scores import pce_levels
 from qrt.engine.stack import Stack
-from qrt.engine.validation import Validation
+from qrt.engine.validation import Validation, reflected_into_unit_interval
 
 CURVE_ROWS = 8192
 Part = Literal["train", "validation"]
@@ -47,9 +47,7 @@ def curve_records(
     maps = validation.maps(stack)
     fitted: dict[int, KernelMap] = {}
     for one in maps:
-        # Learned centres may leave [0, 1]; the map has every centre with its reflections, so that they can come back.
-        inside = (1 - (1 - one.centres.double().abs()).abs()).clamp(0, 1)
-        for number, centres in enumerate(inside, start=one.group.first):
+        for number, centres in enumerate(reflected_into_unit_interval(one.centres), start=one.group.first):
             fitted[number] = reflected_map(centres, one.scale)
     records: list[list[CurveRecord]] = [[] for _ in range(len(stack))]
     parts: tuple[tuple[Part, tuple[Tensor, Tensor]], ...] = (

@@ -4,11 +4,12 @@
 
 The variants differ in the centres of the reflected map phi and in whether gradients flow through them:
 
-    batch     the Z_i themselves, in both roles (Algorithm 1)
+    batch     the Z_i themselves, in both roles (Algorithm 1), or PITs of the batch from a second forward pass with
+              other dropout masks; gradients flow through both passes (docs/protocol.md, section 8, row 19)
     sample    the PITs of M training rows drawn at each step; gradients flow through them too (Algorithm 2)
     detached  the Z_i, no gradient through the centres (QRG)
     initial   PITs of the network before its first step, fixed (QRI)
-    learned   B free parameters (QRL)
+    learned   B free parameters (QRL), or as many fixed numbers (row 14)
 """
 
 from __future__ import annotations
