@@ -11,9 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dataset")
     parser.add_argument("--seed", type=int, default=0, help="number of the random start within each split")
     parser.add_argument("--data", type=Path, required=True, help="folder of the prepared dataset")
-    parser.add_argument(
-        "--networks", required=True, help="files of the training jobs, with {split} for the number"
-    )
+    parser.add_argument("--networks", required=True, help="files of the training jobs, with {split} for the number")
     parser.add_argument("--splits", type=int, nargs="+", required=True)
     parser.add_argument("--family", required=True, help="the family as JSON")
     parser.add_argument("--examples", action="store_true", help="keep predictive densities of some test rows")

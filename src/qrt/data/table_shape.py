@@ -29,10 +29,9 @@ def _shape_of_text(path: Path) -> tuple[int, int]:
         if path.name.endswith(".gz"):
             with gzip.open(file) as content:
                 sample = content.read(_SAMPLE_BYTES)
-            # What was read of the compressed file gives the ratio; it is read in blocks, so small files are known whole.
-            size = (
-                len(sample) * max(1, round(size / max(file.tell(), 1))) if len(sample) == _SAMPLE_BYTES else len(sample)
-            )
+            # How much of the compressed file was read for the sample tells how large all of it is.
+            rest = max(1.0, size / max(file.tell(), 1)) if len(sample) == _SAMPLE_BYTES else 1.0
+            size = round(len(sample) * rest)
         else:
             sample = file.read(_SAMPLE_BYTES)
     text = sample.decode("utf-8", errors="replace")

@@ -98,9 +98,8 @@ class _Parts:
 
     def __init__(self, network: NetworkResult, targets: SplitTargets, seed: int, family: Family) -> None:
         self.network, self.targets = network, targets
-        self.y = {
-            part: torch.from_numpy(targets.y[targets.rows(part)]) for part in ("validation", "calibration", "test")
-        }
+        parts = ("validation", "calibration", "test")
+        self.y = {part: torch.from_numpy(targets.y[targets.rows(part)]) for part in parts}
         trained_on = torch.from_numpy(targets.y[targets.rows(network.variant.trained_on)])
         if "curves" in network.outputs:
             self.y["curves"] = trained_on[curve_rows(len(trained_on), seed)]

@@ -10,7 +10,7 @@ FIGURES = "paper_figures"
 
 @dataclass(frozen=True)
 class Layout:
-    """The paths of a study whose tables are in `results` and whose networks are in `networks`, relative to its folder."""
+    """The paths of a study, relative to its folder: tables are in `results`, networks in `networks`."""
 
     results: str
     networks: str

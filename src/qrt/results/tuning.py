@@ -18,8 +18,9 @@ CRPS_LIMIT = 1.1  # lambda may cost at most this factor of the validation CRPS o
 def tuned_methods(runs: pd.DataFrame, experiment: Experiment, protocol: Protocol) -> pd.DataFrame:
     """One row per method of the experiment, dataset, split and seed, with the columns of METHODS.
 
-    Datasets for which some network of a method was never trained are left out. A choice is made per dataset and seed over all splits: each seed is a study of its own. Candidates with a run that
-    is not ok are not chosen while there is another; ties go to the smaller bandwidth and the smaller lambda.
+    Datasets for which some network of a method was never trained are left out. A choice is made per dataset and seed
+    over all splits: each seed is a study of its own. Candidates with a run that is not ok are not chosen while there is
+    another; ties go to the smaller bandwidth and the smaller lambda.
     """
     parts = []
     for method in experiment.methods:

@@ -116,7 +116,7 @@ class StudyFiles:
         return [self.plan.experiments[name].to_json() for name in experiments if name in self.plan.experiments]
 
     def figure_inputs(self, name: str) -> dict[str, list[str]]:
-        """The result files that a figure draws from; what the study does not have is left out, and the figure says so."""
+        """The result files that a figure draws from; the figure says what the study does not have."""
         artifact, layout = FIGURES[name], self.layout
         shown: Sequence[str] = artifact.shown(self.study.datasets)
         tables: dict[str, list[str]] = {table: [] for table in ("methods", "curves", "predictions", "maps", "sample")}

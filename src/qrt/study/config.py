@@ -192,7 +192,7 @@ def _results_folder(preset: str, switches: Mapping[str, Any]) -> str:
 
 
 def _length_of_training(config: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """The end of a folder's name for networks whose training is not as long as the paper's: they never replace those."""
+    """The end of a folder's name for networks that train longer or shorter than usual: they never replace those."""
     usual = {name: part["default"] for name, part in schema["properties"]["training"]["properties"].items()}
     other = {name: int(value) for name, value in config["training"].items() if value != usual[name]}
     return "".join(f"_{name}_{value}" for name, value in sorted(other.items()))

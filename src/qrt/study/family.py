@@ -1,4 +1,4 @@
-"""A family: the networks that one training job trains, under which conditions, and how they are evaluated afterwards."""
+"""A family: the networks that one training job trains, under which conditions, and how they are evaluated."""
 
 from __future__ import annotations
 
