@@ -132,7 +132,7 @@ def test_results_of_given_up_jobs_are_named(tmp_path: Path) -> None:
 def train_command(folder: Path, attempt: int) -> list[str]:
     outputs = [part for kind in ("runs", "curves", "predictions") for part in (f"--{kind}", f"{folder}/{kind}.parquet")]
     return [
-        *("train", "linear", "0", "--data", f"{folder}/prepared/linear", "--family", FAMILY.to_json()),
+        *("train", "linear", "0", "--data", f"{folder}/prepared/linear", "--family", FAMILY.json),
         *("--training", '{"max_epochs": 1, "patience": 1}', *outputs),
         *("--attempt", str(attempt), "--asked", "1 MB and 2 min", "--log", f"{folder}/job.log"),
     ]

@@ -71,9 +71,9 @@ def test_stack_of_a_family_can_train_together() -> None:
 
 def test_families_and_experiments_survive_the_command_line() -> None:
     study = plan()
-    assert all(Family.from_json(family.to_json()) == family for family in study.families.values())
+    assert all(Family.from_json(family.json) == family for family in study.families.values())
     assert all(Experiment.from_json(one.to_json()) == one for one in study.experiments.values())
-    texts = [one.to_json() for one in study.families.values()] + [one.to_json() for one in study.experiments.values()]
+    texts = [one.json for one in study.families.values()] + [one.to_json() for one in study.experiments.values()]
     longest = max(map(len, texts))
     assert longest < 50_000, "a shell takes no argument beyond 128 kB"
 

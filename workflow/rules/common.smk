@@ -21,8 +21,6 @@ from qrt.study import cost
 from qrt.study.artifacts import ARTIFACTS, FIGURES, TABLES, is_example, in_order, short_target
 from qrt.study.config import load_config, read_schema
 
-PROJECT = Path(workflow.basedir).parent
-
 try:
     STUDY = load_config(
         config,

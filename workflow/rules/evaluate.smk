@@ -4,7 +4,7 @@
 rule evaluate:
     """Every metric of the networks of one family, under every switch that acts after training."""
     input:
-        lambda wildcards: FILES.trained(
+        networks=lambda wildcards: FILES.trained(
             wildcards.dataset, wildcards.seed, wildcards.family
         ),
         record=LAYOUT.prepared("{dataset}"),
@@ -27,12 +27,11 @@ rule evaluate:
     params:
         code=code_version("qrt.commands.evaluate"),
         folder=subpath(input.record, parent=True),
-        networks=LAYOUT.trained("{dataset}", "{seed}", "{{split}}", "{family}"),
         splits=STUDY.splits,
-        family=lambda wildcards: family_of(wildcards).to_json(),
+        family=lambda wildcards: family_of(wildcards).json,
         examples=lambda wildcards: "--examples" * is_example(wildcards.dataset),
     shell:
         "python -m qrt evaluate {wildcards.dataset} --seed {wildcards.seed} --data {params.folder}"
-        " --networks {params.networks:q} --splits {params.splits} --family {params.family:q} {params.examples}"
+        " --networks {input.networks} --splits {params.splits} --family {params.family:q} {params.examples}"
         " --runs {output.runs} --curves {output.curves} --predictions {output.predictions}"
         " > {log} 2> >(tee -a {log} >&2)"

@@ -1,23 +1,6 @@
 # Targets by name: what a user asks for without knowing the files behind it.
 
 
-rule all:
-    """Everything the configuration asks for."""
-    default_target: True
-    input:
-        [LAYOUT.figure(name, form) for name in FIGURES for form in ("pdf", "png")],
-        [LAYOUT.figure(name, form) for name in TABLES for form in ("csv", "tex", "md")],
-        [
-            LAYOUT.figure(page, form)
-            for page in ("scorecard", "disagreements", "agreement")
-            for form in ("html", "csv", "md")
-        ],
-        [
-            LAYOUT.table(kind)
-            for kind in ("runs", "methods", "curves", "predictions", "times")
-        ],
-
-
 rule main:
     """The results of the main comparison, tuned: those of Figures 2, 3, 13 and 21, without drawing them."""
     input:

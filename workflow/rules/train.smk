@@ -28,7 +28,7 @@ rule train:
     params:
         code=code_version("qrt.commands.train"),
         folder=subpath(input.record, parent=True),
-        family=lambda wildcards: family_of(wildcards).to_json(),
+        family=lambda wildcards: family_of(wildcards).for_training.json,
         training=json.dumps(STUDY.training),
     shell:
         "python -m qrt train {wildcards.dataset} {wildcards.split} --seed {wildcards.seed} --data {params.folder}"

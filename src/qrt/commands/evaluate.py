@@ -11,8 +11,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dataset")
     parser.add_argument("--seed", type=int, default=0, help="number of the random start within each split")
     parser.add_argument("--data", type=Path, required=True, help="folder of the prepared dataset")
-    parser.add_argument("--networks", required=True, help="files of the training jobs, with {split} for the number")
-    parser.add_argument("--splits", type=int, nargs="+", required=True)
+    parser.add_argument("--networks", type=Path, nargs="+", required=True, help="files of the training jobs")
+    parser.add_argument("--splits", type=int, nargs="+", required=True, help="their splits, in the same order")
     parser.add_argument("--family", required=True, help="the family as JSON")
     parser.add_argument("--examples", action="store_true", help="keep predictive densities of some test rows")
     for kind in ("runs", "curves", "predictions"):
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> None:
     from qrt.results.tables import CURVES, PREDICTIONS, RUNS
     from qrt.study.family import Family
 
-    files = {split: Path(options.networks.replace("{split}", str(split))) for split in options.splits}
+    files = dict(zip(options.splits, options.networks, strict=True))
     family = Family.from_json(options.family)
     rows = evaluate_family(options.dataset, options.data, options.seed, family, files, examples=options.examples)
     write_rows(options.runs, rows.runs, RUNS)

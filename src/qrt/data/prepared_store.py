@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,19 @@ from qrt.atomic import whole_file
 from qrt.data.discreteness import duplicate_share, top10_share
 from qrt.data.prepare import PreparedTable, prepare
 from qrt.data.raw_store import read_raw
-from qrt.data.record import file_sha256, read_record, write_record
+from qrt.data.record import data_checksum, file_sha256, read_record, write_record
 from qrt.data.scaling import x_scale_matters
 from qrt.data.split import split_rows
 from qrt.errors import UserError
 
 
-def prepare_dataset(name: str, table_path: Path, record_path: Path, out: Path) -> dict[str, Any]:
-    """Prepare one raw dataset into the folder `out` (x.npy, y.npy, record.json) and return its record."""
+def prepare_dataset(
+    name: str, table_path: Path, record_path: Path, out: Path, accept: Callable[[str], None] = lambda checksum: None
+) -> dict[str, Any]:
+    """Prepare one raw dataset into the folder `out` (x.npy, y.npy, record.json) and return its record.
+
+    `accept` is asked with the checksum of the data before its record is written, and may raise an error instead.
+    """
     raw = read_record(record_path)
     record: dict[str, Any] = {"dataset": name, "status": raw["status"], "reason": raw["reason"]}
     x, y = np.empty((0, 0), np.float32), np.empty(0, np.float32)
@@ -36,6 +42,7 @@ def prepare_dataset(name: str, table_path: Path, record_path: Path, out: Path) -
             np.save(stream, array, allow_pickle=False)
     if record["status"] == "available":
         record |= {"x_sha256": file_sha256(out / "x.npy"), "y_sha256": file_sha256(out / "y.npy")}
+        accept(data_checksum(record))
     write_record(out / "record.json", record)
     return record
 

@@ -55,6 +55,11 @@ def parsed_record(content: bytes) -> dict[str, Any] | None:
     return record if checksum in (None, _record_sha256(record)) else None
 
 
+def data_checksum(record: dict[str, Any]) -> str:
+    """What tells the prepared data of a record from any other: a checksum of x and y."""
+    return f"{record['x_sha256'][:16]}{record['y_sha256'][:16]}"
+
+
 def record_in_words(record: dict[str, Any]) -> str:
     """What became of a dataset, in one line."""
     reason = f": {record['reason']}" if record["reason"] else f" ({record.get('rows', '?')} rows)"

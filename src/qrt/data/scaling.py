@@ -15,6 +15,7 @@ import numpy.typing as npt
 from qrt.errors import UserError
 
 XScale = Literal["unit", "epsilon"]
+USUAL_X_SCALE: XScale = "unit"
 EPSILON = 1e-7
 _BLOCK_ROWS = 1024
 # A column of which so many rows differ from the others is constant in the training rows (65 %) of a split with
@@ -24,7 +25,7 @@ _ENOUGH_SPREAD = 1000 * EPSILON  # of a column, so that EPSILON changes its scal
 
 
 def mean_and_scale(
-    x: npt.NDArray[np.float32], x_scale: XScale = "unit"
+    x: npt.NDArray[np.float32], x_scale: XScale = USUAL_X_SCALE
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Mean of each column of x: (n, features) and what it is divided by, in float64, in blocks of bounded memory."""
     mean = x.mean(axis=0, dtype=np.float64)

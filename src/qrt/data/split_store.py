@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qrt.data.record import check_sha256, read_record
-from qrt.data.scaling import XScale, mean_and_scale
+from qrt.data.scaling import USUAL_X_SCALE, XScale, mean_and_scale
 from qrt.data.split import SplitData, SplitRows, SplitTargets, split_rows
 from qrt.errors import UserError
 
@@ -31,7 +31,7 @@ def load_split(folder: Path, split: int, x_scale: XScale | None = None) -> Split
         )
     order, targets = _targets(folder, split)
     x = _in_order(folder / "x.npy", order)
-    mean, scale = mean_and_scale(x[targets.rows("train")], x_scale or "unit")
+    mean, scale = mean_and_scale(x[targets.rows("train")], x_scale or USUAL_X_SCALE)
     for start in range(0, len(x), _BLOCK_ROWS):
         chunk = x[start : start + _BLOCK_ROWS]
         chunk[...] = (chunk - mean) / scale
@@ -42,12 +42,6 @@ def load_targets(folder: Path, split: int) -> SplitTargets:
     """The targets of one split alone, as `load_split` has them."""
     _checked_record(folder, "y.npy")
     return _targets(folder, split)[1]
-
-
-def data_checksum(folder: Path) -> str:
-    """What tells the prepared data in `folder` from any other: a checksum of x and y."""
-    record = read_record(folder / "record.json")
-    return f"{record['x_sha256'][:16]}{record['y_sha256'][:16]}"
 
 
 def _checked_record(folder: Path, *files: str) -> dict[str, Any]:

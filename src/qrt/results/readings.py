@@ -33,11 +33,15 @@ def readings(study: StudyConfig) -> dict[str, Protocol]:
     return {STUDY: study.protocol, OTHER: other} | changed
 
 
-def families_of_other_readings(study: StudyConfig, dataset: str) -> tuple[str, ...]:
-    """The families that other readings would use on a dataset and this study does not train."""
-    own = plan_study(study).families_on(dataset)
-    plans = (plan_study(replace(study, protocol=protocol)) for protocol in readings(study).values())
-    return tuple(dict.fromkeys(name for plan in plans for name in plan.families_on(dataset) if name not in own))
+def families_of_other_readings(study: StudyConfig) -> dict[str, list[str]]:
+    """For each dataset the families that other readings would use and this study does not train."""
+    own = plan_study(study)
+    plans = [plan_study(replace(study, protocol=protocol)) for protocol in readings(study).values()]
+    found = {}
+    for dataset in study.datasets:
+        wanted = dict.fromkeys(name for plan in plans for name in plan.families_on(dataset))
+        found[dataset] = [name for name in wanted if name not in own.families_on(dataset)]
+    return found
 
 
 def read_methods(runs: pd.DataFrame, study: StudyConfig, methods: pd.DataFrame) -> dict[str, pd.DataFrame]:

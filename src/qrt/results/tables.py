@@ -126,6 +126,7 @@ PREDICTIONS = (
 )
 TIMES = _PLACE | {
     "method": (TEXT, "BASE, QREGC or QRTC, as tuned"),
+    "way": (TEXT, "how: ours, or released (a second forward pass, and the map's formula pair by pair)"),
     "variant": (TEXT, "id of the network"),
     "status": (TEXT, "ok; diverged; unavailable or invalid (the dataset); failed (out of memory or time)"),
     "reason": (TEXT, "why, where the status is not ok"),

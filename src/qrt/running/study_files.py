@@ -40,22 +40,26 @@ class StudyFiles:
     @cached_property
     def families(self) -> dict[str, Family]:
         """Every family by its name on any dataset."""
-        return {name: family for dataset in self.study.datasets for name, family in self._on(dataset).items()}
+        return {name: family for families in self._on.values() for name, family in families.items()}
 
     def family(self, dataset: str, name: str) -> Family:
         """A family as it is trained on a dataset."""
-        return self._on(dataset)[name]
+        return self._on[dataset][name]
 
     def shape(self, dataset: str) -> Shape:
         """Training rows and features of a dataset."""
-        return table_shape(dataset, self.study.own_datasets)
+        return self._shapes[dataset]
 
-    @property
+    @cached_property
+    def _shapes(self) -> dict[str, Shape]:
+        return {dataset: table_shape(dataset, self.study.own_datasets) for dataset in self.study.datasets}
+
+    @cached_property
     def families_last(self) -> list[str]:
         """The families that decide fewest claims for what they cost: regularised networks of other base models."""
         return [name for name in self.families if ".qreg." in name and not name.startswith(f"{MAIN_MODEL.lower()}.")]
 
-    @property
+    @cached_property
     def families_first(self) -> list[str]:
         """All others."""
         return [name for name in self.families if name not in self.families_last]
@@ -65,7 +69,7 @@ class StudyFiles:
         own = self.study.own_datasets.get(dataset)
         return [str(own.path)] if own else []
 
-    @property
+    @cached_property
     def large_datasets(self) -> list[str]:
         """The datasets whose jobs take longest."""
         return [name for name in self.study.datasets if self.shape(name)[0] >= LARGE_ROWS]
@@ -96,8 +100,8 @@ class StudyFiles:
         """Rows of networks that a study under another protocol has left in the same folder."""
         paths = (
             self.layout.evaluated(dataset, 0, family, kind)
-            for dataset in self.study.datasets
-            for family in families_of_other_readings(self.study, dataset)
+            for dataset, families in families_of_other_readings(self.study).items()
+            for family in families
         )
         return [path for path in paths if (self.folder / path).exists()]
 
@@ -134,8 +138,10 @@ class StudyFiles:
             shown = self.study.datasets
         return tables | {"records": [layout.prepared(dataset) for dataset in shown]}
 
-    def _on(self, dataset: str) -> dict[str, Family]:
-        return self.plan.families_on(dataset)
+    @cached_property
+    def _on(self) -> dict[str, dict[str, Family]]:
+        """The families of each dataset."""
+        return {dataset: self.plan.families_on(dataset) for dataset in self.study.datasets}
 
     def _needed_by(self, experiments: Iterable[str]) -> dict[str, None]:
         needs = (self.plan.needs[name] for name in experiments if name in self.plan.needs)

@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from qrt.data.embedded import EMBEDDED
 from qrt.data.sheet import paper_datasets
 from qrt.engine.variant import Variant
-from qrt.study.family import CONDITIONS, Family, PostHoc, conditions_of
+from qrt.study.family import CONDITIONS, X_SCALE, Family, PostHoc
 from qrt.study.protocol import FIXED_BANDWIDTH, PROTOCOLS, Protocol
 
 if TYPE_CHECKING:
@@ -84,9 +85,14 @@ class Plan:
 
     def families_on(self, dataset: str, names: Iterable[str] | None = None) -> dict[str, Family]:
         """The families, or those with these names, as they are trained on a dataset, by the names they have there."""
-        scale = self.x_scale if x_scale_matters(dataset) else None
-        chosen = (self.families[name].on(scale) for name in (self.families if names is None else names))
+        scaled = self._scaled if x_scale_matters(dataset) else self.families
+        chosen = (scaled[name] for name in (self.families if names is None else names))
         return {family.name: family for family in chosen}
+
+    @cached_property
+    def _scaled(self) -> dict[str, Family]:
+        """The families on datasets where the scale of x matters, by the names they have elsewhere."""
+        return {name: family.on(self.x_scale) for name, family in self.families.items()}
 
 
 def plan_study(study: StudyConfig) -> Plan:
@@ -215,13 +221,20 @@ def _family_name(network: Variant, study: StudyConfig) -> str:
     """The family that trains `network`: fine enough that one figure trains little else, and no job takes hours."""
     protocol = study.protocol
     if study.coarse_jobs:
-        return ".".join(["all", *(getattr(protocol, name) for name in CONDITIONS if name != "x_scale")])
+        return ".".join(["all", *(getattr(protocol, name) for name in CONDITIONS if name != X_SCALE)])
     model = next(name for name, shape in BASE_MODELS.items() if shape == (network.base_model, network.components))
     kind = _kind(network, protocol)
-    conditions = conditions_of(network, protocol)
+    conditions = _conditions_of(network, protocol)
     if kind == "ablation":
         conditions["free_centres"] = protocol.free_centres  # that of QRL, which trains in the same job
     return ".".join([model.lower(), kind, *conditions.values()])
+
+
+def _conditions_of(network: Variant, protocol: Protocol) -> dict[str, str]:
+    """The settings of the switches that concern this network on every dataset."""
+    return {
+        name: getattr(protocol, name) for name, concerns in CONDITIONS.items() if name != X_SCALE and concerns(network)
+    }
 
 
 def _kind(network: Variant, protocol: Protocol) -> str:
@@ -247,7 +260,7 @@ def _family(name: str, networks: list[Variant], study: StudyConfig, experiments:
         maps[network] |= dict.fromkeys(OTHER_MAPS)
     conditions: dict[str, str] = {}
     for network in networks:
-        conditions |= conditions_of(network, study.protocol)
+        conditions |= _conditions_of(network, study.protocol)
     return Family(
         name=name,
         networks=tuple(networks),

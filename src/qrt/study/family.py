@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
+from qrt.data.scaling import USUAL_X_SCALE
 from qrt.engine.variant import Variant
-from qrt.study.protocol import PROTOCOLS, Protocol
 
 PostHoc = Literal["none", "REFL", "KDE", "TRUNC"]
 
@@ -23,15 +24,7 @@ CONDITIONS: dict[str, Callable[[Variant], bool]] = {
     "early_stopping": lambda network: network.alpha not in (0, 1),
     "map_centres": lambda network: network.map_source == "batch",
 }
-_X_SCALE = "x_scale"
-_DEFAULT_X_SCALE = PROTOCOLS["paper"].x_scale
-
-
-def conditions_of(network: Variant, protocol: Protocol) -> dict[str, str]:
-    """The settings of the switches that concern this network on every dataset."""
-    return {
-        name: getattr(protocol, name) for name, concerns in CONDITIONS.items() if name != _X_SCALE and concerns(network)
-    }
+X_SCALE = "x_scale"
 
 
 @dataclass(frozen=True)
@@ -52,20 +45,26 @@ class Family:
         """The family on a dataset where the scale of x matters and is `x_scale`; None where it does not matter."""
         if x_scale is None:
             return self
-        name = self.name if x_scale == _DEFAULT_X_SCALE else f"{self.name}.{x_scale}"
-        return replace(self, name=name, conditions={**self.conditions, _X_SCALE: x_scale})
+        name = self.name if x_scale == USUAL_X_SCALE else f"{self.name}.{x_scale}"
+        return replace(self, name=name, conditions={**self.conditions, X_SCALE: x_scale})
 
     def condition(self, switch: str, network: Variant) -> str | None:
         """The setting of a switch, if it concerns this network; else None."""
         return self.conditions.get(switch) if CONDITIONS[switch](network) else None
 
-    def to_json(self) -> str:
+    @property
+    def for_training(self) -> Family:
+        """What training depends on: not on what happens to the networks afterwards."""
+        return replace(self, posthoc=())
+
+    @cached_property
+    def json(self) -> str:
         """As one line of JSON, which `from_json` reads."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Family:
-        """The family that `to_json` wrote."""
+        """The family with this `json`."""
         entries = json.loads(text)
         networks = tuple(Variant(**network) for network in entries.pop("networks"))
         posthoc = tuple(tuple(maps) for maps in entries.pop("posthoc"))

@@ -10,8 +10,9 @@ from typing import Any
 import torch
 
 import qrt
+from qrt.data.record import data_checksum, read_record
 from qrt.data.split import SplitData
-from qrt.data.split_store import data_checksum, load_split
+from qrt.data.split_store import load_split
 from qrt.engine.curves import curve_rows
 from qrt.engine.trainer import TrainedNetwork, TrainingSettings, train_stack, training_map_rows
 from qrt.engine.variant import ResNetForm, Variant
@@ -30,10 +31,11 @@ def run_seed(split: int, seed: int) -> int:
 
 def training_settings(family: Family, training: Mapping[str, int]) -> TrainingSettings:
     """How the networks of a family are trained; a condition that concerns none of them keeps its default."""
-    conditions: dict[str, Any] = {name: value for name, value in family.conditions.items() if name != "x_scale"}
-    if "resnet" in conditions:
-        conditions["resnet_form"] = RESNET_FORMS[conditions.pop("resnet")]
-    return TrainingSettings(**training, **conditions, record_curves=family.curves)
+    settings: dict[str, Any] = {**training, **family.conditions}
+    settings.pop("x_scale", None)  # acts on the data
+    if "resnet" in settings:
+        settings["resnet_form"] = RESNET_FORMS[settings.pop("resnet")]
+    return TrainingSettings(**settings, record_curves=family.curves)
 
 
 def train_family(
@@ -52,7 +54,7 @@ def train_family(
     data = load_split(folder, split, conditions.get("x_scale"))
     settings = training_settings(family, training)
     notes = {
-        "data": data_checksum(folder),
+        "data": data_checksum(read_record(folder / "record.json")),
         "code": code,
         "package_version": qrt.__version__,
         "torch_version": torch.__version__,

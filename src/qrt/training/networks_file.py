@@ -15,14 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from qrt.engine.curves import CurveRecord
+from qrt.engine.curves import CurveRecord, Part
 from qrt.engine.variant import Variant
 from qrt.parquet_file import BYTES, COUNT, NUMBER, TEXT, Column, read_tables, write_rows
 
 # The rows on which outputs are kept. `map` are the training rows of the map of training (min(2048, n)), `curves` those
 # of the per-epoch records (at most 8192; networks with records only).
 PARTS = ("map", "curves", "validation", "calibration", "test")
-_CURVE_PARTS = ("train", "validation")
+_CURVE_PARTS: tuple[Part, ...] = ("train", "validation")
 
 NETWORKS: dict[str, Column] = {
     "variant": (TEXT, "id of the network"),
