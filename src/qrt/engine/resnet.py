@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
-from qrt.engine.network import Backward, Shape, Tensors, linear_initial
+from qrt.engine.network import Backward, Network, Shape, Tensors, linear_initial
 from qrt.engine.random_streams import dropout_mask
 
 BLOCKS = 8
@@ -18,7 +18,7 @@ _EPSILON = 1e-5  # of both normalisations, PyTorch's default
 _MOMENTUM = 0.1  # of the running statistics, PyTorch's default
 
 
-class ResNet:
+class ResNet(Network):
     """Linear to 256, 8 blocks x + Dropout(Linear(Dropout(g(Linear(Norm(x)))))), head Linear(ReLU(Norm(x))).
 
     `paper`: BatchNorm, g = ReLU, inner width 512. `released`: LayerNorm and g = ReGLU, a * ReLU(b) of the two halves of

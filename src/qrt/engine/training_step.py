@@ -12,6 +12,7 @@ from torch import Tensor
 
 from qrt.engine.calibration_map import kernel_scale
 from qrt.engine.mixture_terms import from_raw_outputs, mixture_terms
+from qrt.engine.network import Backward, Repeat, Tensors
 from qrt.engine.objective import map_term, own_map_term
 from qrt.engine.random_streams import sample_rows, stream
 from qrt.engine.stack import LEARNED_CENTRES, MapGroup, Stack
@@ -51,6 +52,11 @@ class _Pass:
     first_with_map: int  # counted from `first`
     maps: list[_MapRun]
 
+    @property
+    def has_repetition(self) -> bool:
+        """Whether some of the networks take their centres from a second pass over the batch."""
+        return any(run.centre_rows == "batch" for run in self.maps)
+
 
 @dataclass(frozen=True, eq=False)
 class _CentreRows:
@@ -62,15 +68,19 @@ class _CentreRows:
 
 
 class _CentrePass:
-    """The pass that gives centres of maps, for the networks from `first` up to but without `last`."""
+    """The pass that gives centres of maps, for the networks from `first` on.
 
-    def __init__(self, stack: Stack, first: int, last: int, rows: _CentreRows) -> None:
-        outputs, self._backward = stack.network.forward(stack.tensors(first, last), rows.x, rows.masks)
+    `outputs` (R, 3K, N) and `backward` come from that pass over rows with the targets y: (N,). `gradients` are those of
+    its networks.
+    """
+
+    def __init__(self, outputs: Tensor, backward: Backward, y: Tensor, first: int, gradients: Tensors) -> None:
         mixture, self._to_outputs = from_raw_outputs(outputs)
-        _, self._pits, self._to_mixture = mixture_terms(mixture, rows.y)
+        _, self._pits, self._to_mixture = mixture_terms(mixture, y)
         self._to_pits = torch.empty_like(self._pits)
-        self._gradients = stack.gradients.between(first, last)
+        self._backward = backward
         self._first = first
+        self._gradients = gradients
 
     def pits_of(self, group: MapGroup) -> Tensor:
         """The centres (R, N) of a group of these networks."""
@@ -104,6 +114,7 @@ class TrainingStep:
         # One stream per size: a network's masks must not depend on which other sizes are in the stack.
         sizes = {variant.map_size for variant in stack.variants if variant.map_size is not None}
         self._sample_dropout = {size: stream(seed, f"dropout of map sample {size}") for size in sizes}
+        self._formula = settings.map_formula
         self._takes_second_pass = settings.map_centres == "second_pass"
         self._learns_centres = settings.free_centres == "trained"
         self._second_dropout = stream(seed, "dropout of the second pass")
@@ -150,7 +161,7 @@ class TrainingStep:
         self.stack.gradients.flat.zero_()
         losses = torch.empty(len(self.stack))
         for part in self._passes:
-            outputs, backward = self.stack.network.forward(part.tensors, x, masks)
+            outputs, backward, repeat = self._forward(part, x, masks)
             mixture, to_outputs = from_raw_outputs(outputs)
             log_density, pit, to_mixture = mixture_terms(mixture, y, part.first_with_map)
             loss = torch.mean(log_density, dim=1, out=losses[part.first : part.last]).neg_()
@@ -159,7 +170,7 @@ class TrainingStep:
                 map_start = time.perf_counter()
                 centres = None
                 if run.centre_rows is not None:
-                    centres = _CentrePass(self.stack, run.first, run.last, centre_rows[run.centre_rows])
+                    centres = self._centre_pass(part, run, centre_rows[run.centre_rows], repeat)
                 for term in run.terms:
                     value, to_pit[term.pits] = self._map_term(term, pit[term.pits], centres)
                     loss[term.networks].add_(value)
@@ -171,6 +182,22 @@ class TrainingStep:
         self._charge(0, len(self.stack), time.perf_counter() - start - spent_on_maps)
         return losses
 
+    def _forward(self, part: _Pass, x: Tensor, masks: list[Tensor]) -> tuple[Tensor, Backward, Repeat | None]:
+        """The pass over the batch, and how to repeat it, if centres come from a repetition that may share its work."""
+        network = self.stack.network
+        if part.has_repetition and self._formula == "fast":
+            return network.forward_repeatable(part.tensors, x, masks)
+        return *network.forward(part.tensors, x, masks), None
+
+    def _centre_pass(self, part: _Pass, run: _MapRun, rows: _CentreRows, repeat: Repeat | None) -> _CentrePass:
+        """The pass that gives the centres of a run of maps: a repetition of the pass over the batch, or another."""
+        stack = self.stack
+        if run.centre_rows == "batch" and repeat is not None:
+            outputs, backward = repeat(slice(run.first - part.first, run.last - part.first), rows.masks)
+        else:
+            outputs, backward = stack.network.forward(stack.tensors(run.first, run.last), rows.x, rows.masks)
+        return _CentrePass(outputs, backward, rows.y, run.first, stack.gradients.between(run.first, run.last))
+
     def _charge(self, first: int, last: int, seconds: float) -> float:
         """Share `seconds` equally among the networks from `first` up to but without `last`."""
         for number in self.stack.numbers[first:last]:
@@ -180,7 +207,7 @@ class TrainingStep:
     def _centre_rows(self, x: Tensor, y: Tensor) -> dict[RowsOfCentres, _CentreRows]:
         """The rows of this step, with the batch x: (B, features), y: (B,), whose PITs are centres of maps."""
         network, rows_of = self.stack.network, dict[RowsOfCentres, _CentreRows]()
-        if any(run.centre_rows == "batch" for part in self._passes for run in part.maps):
+        if any(part.has_repetition for part in self._passes):
             rows_of["batch"] = _CentreRows(x, y, network.masks(len(x), self._second_dropout))
         sizes = {variant.map_size for variant in self.stack.variants if variant.map_size is not None}
         if sizes:
@@ -200,13 +227,15 @@ class TrainingStep:
         """
         group = term.group
         if group.source == "batch" and passed is None:
-            return own_map_term(pit, term.weight, kernel_scale(group.bandwidth, pit.shape[1], self.width))
+            return own_map_term(
+                pit, term.weight, kernel_scale(group.bandwidth, pit.shape[1], self.width), self._formula
+            )
         if passed is not None:
             centres = passed.pits_of(group)
         else:
             centres = pit if group.source == "detached" else self.stack.own_centres(group)
         scale = kernel_scale(group.bandwidth, centres.shape[1], self.width)
-        value, to_pit, to_centres = map_term(pit, centres, term.weight, scale)
+        value, to_pit, to_centres = map_term(pit, centres, term.weight, scale, self._formula)
         if passed is not None:
             passed.gradient_of(group).copy_(to_centres)
         elif group.source == "learned" and self._learns_centres:
