@@ -22,6 +22,7 @@ from qrt.data.fetch import next_attempt
 from qrt.data.raw_store import RAW_FORMAT
 from qrt.data.summary import left_out
 from qrt.errors import UserError
+from qrt.figures.kinds import needed_tables, statistics_tables
 from qrt.study.experiments import plan_study
 from qrt.running.interruption import stop_jobs_when_interrupted
 from qrt.results.readings import families_of_other_readings
@@ -176,33 +177,27 @@ def experiments_json(*names):
 
 def figure_inputs(name):
     """The result files that a figure draws from; what the study does not have is left out, and the figure says so."""
-    artifact = FIGURES[name]
-    shown = artifact.shown(STUDY.datasets)
-    tables = {
-        table: [] for table in ("methods", "curves", "predictions", "maps", "sample")
-    }
-    tables["methods"] = expand(
-        f"{STUDY.results}/methods/{{experiment}}.parquet",
-        experiment=[one for one in artifact.experiments if one in PLAN.experiments],
-    )
-    for table in artifact.tables:
-        tables[table] = [f"{STUDY.results}/{table}.parquet"]
-    if artifact.kind in ("decomposition", "densities"):
-        table = "curves" if artifact.kind == "decomposition" else "predictions"
-        tables["methods"] = expand(
-            f"{STUDY.results}/examples/{{dataset}}.parquet", dataset=shown
+    needs = needed_tables(FIGURES[name], STUDY.datasets)
+    records = expand("data/prepared/{dataset}/record.json", dataset=needs.datasets)
+    if needs.examples:
+        methods = expand(
+            f"{STUDY.results}/examples/{{dataset}}.parquet", dataset=needs.datasets
         )
-        tables[table] = expand(
-            f"{STUDY.results}/collected/{{dataset}}.{table}.parquet", dataset=shown
+        tables = {
+            table: expand(
+                f"{STUDY.results}/collected/{{dataset}}.{table}.parquet",
+                dataset=needs.datasets,
+            )
+            for table in needs.tables
+        }
+    else:
+        methods = expand(
+            f"{STUDY.results}/methods/{{experiment}}.parquet",
+            experiment=[one for one in needs.experiments if one in PLAN.experiments],
         )
-    if artifact.kind == "maps":
-        tables |= {"maps": rules.maps.output.maps, "sample": rules.maps.output.sample}
-        shown = ()
-    elif not artifact.datasets:
-        shown = STUDY.datasets
-    return tables | {
-        "records": expand("data/prepared/{dataset}/record.json", dataset=shown)
-    }
+        tables = {table: [f"{STUDY.results}/{table}.parquet"] for table in needs.tables}
+    others = dict.fromkeys(("curves", "predictions", "maps", "sample"), [])
+    return {**others, **tables, "methods": methods, "records": records}
 
 
 # Families that other readings of the same networks can use, if another study in this folder has trained them.

@@ -34,7 +34,7 @@ for figure_name in FIGURES:
                 f"{STUDY.results}/statistics/{figure_name}/",
                 "summary.json",
                 "caption.rst",
-                *[f"{table}.csv" for table in FIGURES[figure_name].statistics],
+                *[f"{table}.csv" for table in statistics_tables(FIGURES[figure_name])],
             ),
             pdf=f"paper_figures/{figure_name}.pdf",
             png=report(
