@@ -14,7 +14,7 @@ from scipy import stats
 
 from conftest import PROJECT
 from qrt.results.tables import METHODS
-from qrt.statistics.columns import COLUMNS
+from qrt.statistics.columns import COMPARISON
 from qrt.statistics.comparison import compare
 from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
 from qrt.study.compared import Compared
@@ -106,7 +106,7 @@ def test_all_datasets_and_thirteen_methods_against_pandas_and_scipy() -> None:
     shown = [Compared("alpha", method, method) for method in PAPER_METHODS["alpha"]]
     statistics = compare(methods, shown, BASE, ALL_METRICS, names, "pooled", mock_discreteness(names))
     assert list(statistics.tables) == ["per_dataset", "letter_values", *RANK_TABLES]
-    assert all(list(table) == list(COLUMNS[name]) for name, table in statistics.tables.items())
+    assert all(list(table) == list(COMPARISON[name]) for name, table in statistics.tables.items())
     assert (statistics.datasets, statistics.asked, statistics.splits) == (tuple(names), 57, 5)
     assert not statistics.left_out
     assert not statistics.notes
@@ -156,13 +156,6 @@ def test_one_run_may_stand_under_two_labels() -> None:
     statistics = compare(methods, [QRTC, again], BASE, NLL, ["Yacht", "CPU"], "pooled", {})
     pair = only(statistics.tables["pairs"], left="QRTC", right="QRTC-REFL")
     assert (pair["median_difference"], pair["p_value"]) == (0, 1)
-
-
-def test_validation_rows_can_be_compared_instead() -> None:
-    methods = mock(["Yacht"])
-    statistics = compare(methods, [QRTC], BASE, NLL, ["Yacht"], "pooled", {}, part="val")
-    expected = methods.loc[here(methods, method="QRTC"), "val_nll"].mean()
-    assert only(statistics.tables["per_dataset"], method="QRTC")["mean"] == pytest.approx(expected)
 
 
 def test_rank_tests_stand_on_splits_that_all_methods_have() -> None:
@@ -290,7 +283,7 @@ def test_without_the_baseline_the_others_are_ranked() -> None:
 def test_one_dataset_has_effects_but_no_rank_tests() -> None:
     statistics = compared(mock(["Yacht"]), ["Yacht"], ALL_METRICS)
     for name in RANK_TABLES:
-        assert list(statistics.tables[name]) == list(COLUMNS[name])
+        assert list(statistics.tables[name]) == list(COMPARISON[name])
         assert statistics.tables[name].empty
     assert statistics.tables["letter_values"]["value"].notna().all()
     (note,) = statistics.notes
@@ -342,7 +335,7 @@ def test_an_outlier_of_a_million_changes_ranks_of_its_dataset_only() -> None:
 def test_no_results_give_empty_tables_that_say_so(methods: pd.DataFrame) -> None:
     statistics = compared(methods, ["Yacht", "CPU"], ALL_METRICS)
     for name, table in statistics.tables.items():
-        assert list(table) == list(COLUMNS[name])
+        assert list(table) == list(COMPARISON[name])
         assert table.empty
     assert (statistics.datasets, statistics.asked, statistics.splits) == ((), 2, 0)
     assert [entry.what for entry in statistics.left_out] == ["Yacht", "CPU"]

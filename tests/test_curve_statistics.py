@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from qrt.statistics.curves import CURVE_COLUMNS, SELECTED_COLUMNS, curve_statistics
+from qrt.statistics.columns import CURVES
+from qrt.statistics.curves import curve_statistics
 from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
 from support.per_epoch_tables import METRICS, PARTS, PLAIN, TRAINED, curve_rows, method_row, study
 
@@ -193,8 +194,9 @@ def test_empty_tables_give_empty_statistics_with_the_documented_columns() -> Non
     curves, methods = study(["a"])
     for empty in (methods.head(0), pd.DataFrame(columns=methods.columns)):
         result = statistics(curves.head(0), empty, ["a"])
-        assert tuple(result.tables["curves"].columns) == CURVE_COLUMNS
-        assert tuple(result.tables["selected"].columns) == SELECTED_COLUMNS
+        assert {name: list(table.columns) for name, table in result.tables.items()} == {
+            name: list(columns) for name, columns in CURVES.items()
+        }
         assert (result.splits, list(result.datasets)) == (0, [])
         assert list(result.left_out) == [LeftOut("a", 1, "no results")]
 

@@ -119,11 +119,6 @@ def test_readings_of_the_released_protocol_are_found() -> None:
     np.testing.assert_allclose(of_method["density"], stats.norm.pdf(of_method["y"], of_method["row"], 9.0))
 
 
-def test_fewer_rows_can_be_asked_for() -> None:
-    tables = density_statistics(*frames(SPREAD), "abalone", rows=2).tables
-    assert sorted(tables["instances"]["row"].unique()) == [0, 1]
-
-
 def test_method_without_predictions_is_left_out_with_its_reason() -> None:
     predictions, methods = frames(SPREAD, failed={"QRC": "loss is NaN"})
     statistics = density_statistics(predictions, methods, "abalone")

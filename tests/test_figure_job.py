@@ -16,9 +16,10 @@ import pandas as pd
 import pytest
 
 from conftest import PROJECT, SHARED
-from qrt.figures.figure_job import Results, figure_statistics, footer, write_figure
+from qrt.figures.figure_job import figure_statistics, footer, write_figure
+from qrt.figures.figure_kind import Results
+from qrt.figures.kinds import KINDS, needed_tables
 from qrt.results.tables import TABLES
-from qrt.statistics.columns import COLUMNS
 from qrt.study.artifacts import ARTIFACTS, FIGURES
 from qrt.study.config import StudyConfig, load_config, read_schema
 from support import per_epoch_tables
@@ -117,8 +118,8 @@ def test_full_size_study_gives_the_statistics_of_every_comparison() -> None:
         statistics = figure_statistics(artifact, study, results)
         expected = 44 if artifact.comparison.dataset_set == "non_discrete" else 57
         assert (len(statistics.datasets), statistics.asked, statistics.splits) == (expected, expected, 5), name
-        for table in artifact.statistics:
-            assert list(statistics.tables[table].columns) == list(COLUMNS[table]), (name, table)
+        for table, columns in KINDS[artifact.kind].tables.items():
+            assert list(statistics.tables[table].columns) == list(columns), (name, table)
             assert len(statistics.tables[table]), (name, table)
 
 
@@ -187,15 +188,15 @@ def test_discrete_datasets_are_in_figures_of_all_datasets_only() -> None:
     ("modules", "unwanted"),
     [
         (
-            "qrt.claims.verdict_job, qrt.figures.comparison_figures, qrt.pages.scorecard, qrt.tables.times_table",
+            "qrt.claims.verdict_job, qrt.figures.comparison, qrt.pages.scorecard, qrt.tables.times_table",
             {"torch"},
         ),
         # Of 28 figures a dozen compares no methods.
         ("qrt.figures.figure_job", {"torch", "scipy.stats", "seaborn", "sklearn"}),
         # What each call of Snakemake imports, also once for every job on a cluster.
         (
-            "qrt.study.config, qrt.data.fetch, qrt.data.summary, qrt.results.readings",
-            {"torch", "scipy.stats", "matplotlib"},
+            "qrt.study.config, qrt.data.fetch, qrt.data.summary, qrt.results.readings, qrt.figures.kinds",
+            {"torch", "scipy.stats", "matplotlib", "seaborn", "sklearn"},
         ),
         ("qrt.data.prepared_store", {"torch", "scipy.stats"}),
     ],
@@ -204,6 +205,24 @@ def test_import_brings_nothing_large_that_is_not_needed(modules: str, unwanted: 
     code = f"import sys\nimport {modules}\nsys.exit(str({unwanted} & sys.modules.keys() or ''))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert found.stderr.strip() == ""
+
+
+def test_every_figure_has_a_kind_and_every_kind_a_figure() -> None:
+    assert {artifact.kind for artifact in FIGURES.values()} == set(KINDS)
+
+
+def test_example_figures_need_no_other_dataset_than_those_they_show() -> None:
+    datasets = ["bimodal", "linear", "skewed"]
+    for name, shown in (("fig01_per_epoch", ("bimodal", "skewed")), ("fig23_predictions_allstate", ("bimodal",))):
+        needs = needed_tables(FIGURES[name], datasets)
+        assert (needs.examples, needs.datasets, needs.experiments) == (True, shown, ())
+    assert needed_tables(FIGURES["fig15_validation_nll"], datasets).datasets == tuple(datasets)
+    assert needed_tables(FIGURES["fig11_calibration_maps"], datasets).datasets == ()
+
+
+def test_comparison_needs_both_baselines_that_a_protocol_may_take() -> None:
+    needs = needed_tables(FIGURES["fig04_ablation"], ["linear"])
+    assert needs.experiments == ("main", "base_train", "ablation")
 
 
 def test_every_figure_and_table_of_the_paper_has_its_artifact() -> None:

@@ -12,6 +12,7 @@ from qrt.data.fetch import next_attempt
 from qrt.data.raw_store import RAW_FORMAT
 from qrt.data.summary import left_out
 from qrt.errors import UserError
+from qrt.figures.kinds import statistics_tables
 from qrt.running.attempts import given_up
 from qrt.running.code_version import code_version
 from qrt.running.interruption import stop_jobs_when_interrupted

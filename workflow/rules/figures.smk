@@ -34,7 +34,7 @@ for figure_name in FIGURES:
                 LAYOUT.statistics(figure_name, ""),
                 "summary.json",
                 "caption.rst",
-                *[f"{table}.csv" for table in FIGURES[figure_name].statistics],
+                *[f"{table}.csv" for table in statistics_tables(FIGURES[figure_name])],
             ),
             pdf=LAYOUT.figure(figure_name, "pdf"),
             png=report(

@@ -16,16 +16,16 @@ from qrt.statistics.comparison import compare, effects
 from qrt.statistics.curves import CURVE_METRICS, curve_statistics
 from qrt.statistics.figure_statistics import FigureStatistics
 from qrt.statistics.metrics import figure_metrics
-from qrt.study.artifacts import ARTIFACTS, DISCRETE, Comparison
+from qrt.study.artifacts import ARTIFACTS, DISCRETE, MethodComparison
 from qrt.study.compared import Compared
 from qrt.study.protocol import Protocol
 
 T = TypeVar("T")
 
 # Comparisons that claims are about and no figure of the paper shows.
-_MAIN = ARTIFACTS["fig03_main"].comparison or Comparison(())
-_BASE_MODELS = ARTIFACTS["fig08_base_models"].comparison or Comparison(())
-CLAIM_COMPARISONS: dict[str, Comparison] = {
+_MAIN = ARTIFACTS["fig03_main"].comparison or MethodComparison(())
+_BASE_MODELS = ARTIFACTS["fig08_base_models"].comparison or MethodComparison(())
+CLAIM_COMPARISONS: dict[str, MethodComparison] = {
     "with_qreg": replace(_MAIN, compared=(*_MAIN.compared, Compared("regularised", "QREG", "QREG"))),
     "before_the_map": replace(_MAIN, compared=(*_MAIN.compared, Compared("main", "QRT-F", "QRT-F"))),
     "with_base_mlp_1": replace(
@@ -87,7 +87,7 @@ class Workings:
 
     def __init__(self, evidence: Evidence, remembered: dict[tuple[Any, ...], Any] | None = None) -> None:
         self.evidence = evidence
-        self._plans: dict[str, Comparison] = {}
+        self._plans: dict[str, MethodComparison] = {}
         self._remembered = {} if remembered is None else remembered
 
     def remember(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
@@ -143,13 +143,13 @@ class Workings:
             return [name for name in study if (self.discreteness.get(name, 0.0) > DISCRETE) in wanted]
         return [name for name in study if name in PAPER_SETS[group]]
 
-    def plan(self, name: str) -> Comparison:
+    def plan(self, name: str) -> MethodComparison:
         """The methods of a comparison under the study's protocol, those of whole experiments named one by one."""
         if name not in self._plans:
             self._plans[name] = self._expanded(name)
         return self._plans[name]
 
-    def _expanded(self, name: str) -> Comparison:
+    def _expanded(self, name: str) -> MethodComparison:
         artifact = ARTIFACTS.get(name)
         found = artifact.comparison if artifact else CLAIM_COMPARISONS[name]
         if found is None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from qrt.claims.judge import COLUMNS as VERDICTS
 from qrt.claims.verdict_job import KEY_NUMBERS
+from qrt.figures.kinds import table_columns
 from qrt.results.tables import TABLES
-from qrt.statistics.columns import COLUMNS as STATISTICS
 
 _HEAD = """\
 # Results
@@ -35,7 +35,7 @@ def documentation() -> str:
         rows = {column: f"{kind} | {words}" for column, (kind, words) in columns.items()}
         text += _table(f"{name}.parquet", rows, "type | meaning", meaning)
     text += _STATISTICS
-    for name, described in STATISTICS.items():
+    for name, described in table_columns().items():
         text += _table(f"{name}.csv", described)
     text += _VERDICTS
     text += _table("verdicts.csv", {"reading": KEY_NUMBERS["reading"]} | VERDICTS)

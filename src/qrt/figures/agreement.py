@@ -14,6 +14,7 @@ from qrt.figures import style
 from qrt.figures.difference_bars import NLL_THRESHOLD
 from qrt.statistics.agreement import outliers
 
+TITLE = "test NLL minus that of BASE: ours and published"
 HEIGHT = 3.75
 _ANGLES = np.deg2rad([45, 135, -45, -135, 0, 180, 90, -90])
 # Where the name of an outlier may stand, in points from its marker.
@@ -22,14 +23,14 @@ _PLACES = [
 ]
 
 
-def draw_agreement(points: pd.DataFrame, *, title: str = "test NLL minus that of BASE: ours and published") -> Figure:
+def draw_agreement(points: pd.DataFrame) -> Figure:
     """One panel per method: published on x, ours on y, one standard error each; outliers have names.
 
     `points`: `qrt.statistics.agreement.agreement_statistics`. Both axes are the same, linear near zero as in the
     published Figure 2. In the shaded quarters the signs differ.
     """
     if points.empty:
-        return style.message_figure("This study has no dataset of the published Figure 2.", title)
+        return style.message_figure("This study has no dataset of the published Figure 2.", TITLE)
     methods = list(points["method"].unique())
     figure, grid = plt.subplots(1, len(methods), figsize=(style.TWO_COLUMNS, HEIGHT), squeeze=False)
     figure.subplots_adjust(left=0.08, right=0.985, top=0.86, bottom=0.64 / HEIGHT, wspace=0.2)
@@ -37,7 +38,7 @@ def draw_agreement(points: pd.DataFrame, *, title: str = "test NLL minus that of
     for axes, method in zip(grid[0], methods, strict=True):
         _draw_panel(axes, points[points["method"] == method], method, low, high)
     grid[0][0].set_ylabel("ours")
-    style.add_title(figure, title)
+    style.add_title(figure, TITLE)
     return figure
 
 

@@ -92,7 +92,6 @@ def draw_comparison(
     metrics: Sequence[str],
     baseline: str,
     bars: Sequence[str] = (),
-    published: pd.DataFrame | None = None,
 ) -> Figure:
     """Differences in the first metric (if `bars` names methods), Cohen's d and critical differences of all metrics."""
     names = list(dict.fromkeys(statistics.tables["per_dataset"]["method"]))
@@ -108,7 +107,7 @@ def draw_comparison(
     letters = iter("abc")
     if bars:
         page.head(f"{next(letters)}   Test {metrics[0]}, difference to {baseline} on each dataset")
-        _add_bars(page, statistics, metrics[0], bars, bars_heights, published=published)
+        _add_bars(page, statistics, metrics[0], bars, bars_heights)
     page.head(f"{next(letters)}   Cohen's d against {baseline}", words_on_boxes(statistics.tables["letter_values"]))
     for axes, metric in _panels(page, grid, metrics, boxes):
         _draw_boxes(axes, statistics, metric, methods)
@@ -123,8 +122,8 @@ def draw_differences(
     *,
     title: str,
     metrics: Sequence[str],
-    methods: Sequence[str] = ("QRTC", "QRC"),
-    published: pd.DataFrame | None = None,
+    methods: Sequence[str],
+    published: pd.DataFrame | None,
 ) -> Figure:
     """A panel of differences to the baseline for each metric; `published` are those of the first metric."""
     panel = LONE_BARS if len(metrics) == 1 else BARS

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from qrt.figures.kinds import needed_tables
 from qrt.results.layout import Layout
 from qrt.results.readings import families_of_other_readings
 from qrt.study.artifacts import FIGURES
@@ -121,22 +122,15 @@ class StudyFiles:
 
     def figure_inputs(self, name: str) -> dict[str, list[str]]:
         """The result files that a figure draws from; the figure says what the study does not have."""
-        artifact, layout = FIGURES[name], self.layout
-        shown: Sequence[str] = artifact.shown(self.study.datasets)
-        tables: dict[str, list[str]] = {table: [] for table in ("methods", "curves", "predictions", "maps", "sample")}
-        tables["methods"] = self.tuned(artifact.experiments)
-        for table in artifact.tables:
-            tables[table] = [layout.table(table)]
-        if artifact.kind in ("decomposition", "densities"):
-            table = "curves" if artifact.kind == "decomposition" else "predictions"
-            tables["methods"] = [layout.tuned_for_one("examples", dataset) for dataset in shown]
-            tables[table] = [layout.collected(dataset, table) for dataset in shown]
-        if artifact.kind == "maps":
-            tables |= {"maps": [layout.table("maps")], "sample": [layout.table("sample")]}
-            shown = ()
-        elif not artifact.datasets:
-            shown = self.study.datasets
-        return tables | {"records": [layout.prepared(dataset) for dataset in shown]}
+        needs, layout = needed_tables(FIGURES[name], self.study.datasets), self.layout
+        files = {"curves": [], "predictions": [], "maps": [], "sample": []} | {
+            table: [layout.table(table)] for table in needs.tables
+        }
+        methods = self.tuned(needs.experiments)
+        if needs.examples:
+            files |= {table: [layout.collected(name, table) for name in needs.datasets] for table in needs.tables}
+            methods = [layout.tuned_for_one("examples", name) for name in needs.datasets]
+        return files | {"methods": methods, "records": [layout.prepared(name) for name in needs.datasets]}
 
     @cached_property
     def _on(self) -> dict[str, dict[str, Family]]:

@@ -10,15 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from qrt.statistics.columns import COLUMNS
+from qrt.statistics.columns import COMPARISON
 from qrt.statistics.effects import LETTER_QUANTILES, cohens_d, letter_values, moments, relative_difference
 from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
 from qrt.statistics.rank_tests import rank_tables
 from qrt.study.compared import Compared
 
 Array = NDArray[np.float64]
-
-TABLES = ("per_dataset", "letter_values", "ranks", "friedman", "pairs", "groups")
 
 
 @dataclass(frozen=True)
@@ -51,8 +49,6 @@ def compare(  # noqa: PLR0917 (what is compared, with what, on what)
     datasets: Sequence[str],
     cohens_d_form: str,
     discreteness: Mapping[str, float],
-    *,
-    part: str = "test",
 ) -> FigureStatistics:
     """All numbers of a figure that compares methods with a baseline and with each other.
 
@@ -60,11 +56,11 @@ def compare(  # noqa: PLR0917 (what is compared, with what, on what)
     belong in the figure. A run counts for a metric if its status is ok and the value finite. The baseline is one of the
     methods of the rank tests, the first.
     """
-    columns = {metric: f"{part}_{suffix}" for metric, suffix in metrics.items()}
+    columns = {metric: f"test_{suffix}" for metric, suffix in metrics.items()}
     runs = _collect(methods, list(dict.fromkeys((baseline, *compared))), columns, datasets)
     entered = runs.entered
     names = [name for name, enters in zip(runs.datasets, entered, strict=True) if enters]
-    parts: dict[str, list[tuple[str, pd.DataFrame]]] = {name: [] for name in TABLES}
+    parts: dict[str, list[tuple[str, pd.DataFrame]]] = {name: [] for name in COMPARISON}
     remarks: dict[str, list[str]] = {}  # what is to be said -> of which metrics
     incomplete: dict[tuple[str, ...], list[str]] = {}  # datasets outside the rank tests -> of which metrics
     for metric, everywhere in runs.values.items():
@@ -272,4 +268,4 @@ def _stacked(name: str, tables: Sequence[tuple[str, pd.DataFrame]]) -> pd.DataFr
     if filled:
         together = pd.concat([table for _, table in filled], ignore_index=True)
         together["metric"] = np.repeat([metric for metric, _ in filled], [len(table) for _, table in filled])
-    return together.reindex(columns=list(COLUMNS[name]))
+    return together.reindex(columns=list(COMPARISON[name]))

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
 
+from qrt.statistics.columns import CURVES as TABLES
 from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
 
 CURVE_METRICS = ("nll_recalibrated", "nll_base", "alpha_entropy_pit", "pce")
 CURVES = ("BASE", "QRT")
 STARS = ("QRC", "QRTC")
-CURVE_COLUMNS = ("dataset", "method", "part", "metric", "epoch", "runs", "mean", "standard_error", "all_alive")
-SELECTED_COLUMNS = (
-    "dataset",
-    "method",
-    "part",
-    "metric",
-    "mark",
-    "selected_epoch",
-    "value",
-    "standard_error",
-    "runs",
-)
 _PREFIX = {"train": "train", "validation": "val"}  # of a part's columns in the table `methods`
 _RUN = ["dataset", "method", "split"]
 _WITHOUT_DATA = ("unavailable", "invalid")
@@ -63,8 +52,8 @@ def curve_statistics(
     with_curves = set(points["dataset"])
     return FigureStatistics(
         tables={
-            "curves": _in_order(_curve_table(long), CURVE_COLUMNS, datasets, parts, metrics),
-            "selected": _in_order(_selected_table(at_selection), SELECTED_COLUMNS, datasets, parts, metrics),
+            "curves": _in_order(_curve_table(long), TABLES["curves"], datasets, parts, metrics),
+            "selected": _in_order(_selected_table(at_selection), TABLES["selected"], datasets, parts, metrics),
         },
         datasets=[name for name in datasets if name in with_curves],
         asked=len(datasets),
@@ -173,7 +162,7 @@ def _selected_table(at_selection: pd.DataFrame) -> pd.DataFrame:
 
 
 def _in_order(
-    table: pd.DataFrame, columns: Sequence[str], datasets: Sequence[str], parts: Sequence[str], metrics: Sequence[str]
+    table: pd.DataFrame, columns: Collection[str], datasets: Sequence[str], parts: Sequence[str], metrics: Sequence[str]
 ) -> pd.DataFrame:
     """These columns, with the rows in the order of the study."""
     orders = {"dataset": list(datasets), "method": [*CURVES, *STARS], "part": list(parts), "metric": list(metrics)}

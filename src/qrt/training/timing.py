@@ -36,7 +36,7 @@ def time_methods(
         if row["status"] in ("unavailable", "invalid", "failed"):
             rows.append(place | {"status": row["status"], "reason": row["reason"]})
         else:
-            rows.append(place | _train_alone(row, place["way"], folder, split, training, log))
+            rows.append(place | _train_alone(row, place["way"], folder, training, log))
     return rows
 
 
@@ -55,12 +55,7 @@ def _timed(dataset: str, split: int, methods: pd.DataFrame) -> Iterator[tuple[di
 
 
 def _train_alone(
-    row: Mapping[str, Any],
-    way: str,
-    folder: Path,
-    split: int,
-    training: Mapping[str, int],
-    log: Callable[[str], None],
+    row: Mapping[str, Any], way: str, folder: Path, training: Mapping[str, int], log: Callable[[str], None]
 ) -> dict[str, Any]:
     import torch
 
@@ -72,6 +67,7 @@ def _train_alone(
     settings = training_settings(family, training)
     if way == RELEASED:
         settings = replace(settings, map_centres="second_pass", map_formula="pairwise")
+    split = int(row["split"])
     (trained,) = train_stack(load_split(folder, split, conditions.get("x_scale")), [network], settings, split, log)
     return {
         "status": trained.status,
