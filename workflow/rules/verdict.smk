@@ -24,6 +24,7 @@ rule verdicts:
         runtime=120,
     params:
         code=code_version("qrt.claims.verdict_job"),
+        claims=claims_checksum(),
         study=STUDY_JSON,
         results=subpath(input[0], parent=True),
         others=OTHER_FAMILIES,

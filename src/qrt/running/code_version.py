@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,8 +30,13 @@ _INFRASTRUCTURE = {
 @cache
 def code_version(module: str) -> str:
     """Fingerprint of `module` and the `qrt` modules it depends on."""
+    return fingerprint(dependencies(module))
+
+
+def fingerprint(modules: Iterable[str]) -> str:
+    """Fingerprint of the code of these modules alone."""
     digest = hashlib.sha256()
-    for name in sorted(dependencies(module)):
+    for name in sorted(modules):
         digest.update(name.encode())
         digest.update(_parsed(_text(name)).code.encode())
     return digest.hexdigest()[:16]
