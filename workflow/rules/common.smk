@@ -14,7 +14,7 @@ from qrt.data.summary import left_out
 from qrt.errors import UserError
 from qrt.figures.kinds import statistics_tables
 from qrt.running.attempts import given_up
-from qrt.running.code_version import code_version
+from qrt.code_version import code_version
 from qrt.running.interruption import stop_jobs_when_interrupted
 from qrt.running.status import tell_progress, training_jobs
 from qrt.running.study_files import TUNED_FOR_ONE, StudyFiles

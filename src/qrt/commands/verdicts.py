@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> None:
     import pandas as pd
 
     from qrt.atomic import write_text
-    from qrt.claims.verdict_job import Pool, judge_readings
+    from qrt.claims.verdict_job import FROZEN_VERDICTS, Pool, frozen_verdicts, judge_readings, with_frozen_verdicts
     from qrt.results.tables import read_frames
     from qrt.running.study_files import StudyFiles
     from qrt.study.config import StudyConfig
@@ -38,5 +38,8 @@ def run(options: argparse.Namespace) -> None:
         dataset_table=pd.read_csv(options.datasets),
     )
     verdicts, numbers = judge_readings(study, pool, log=print)
+    frozen = options.verdicts.with_name(FROZEN_VERDICTS)
+    verdicts = with_frozen_verdicts(verdicts, frozen)
+    write_text(frozen, frozen_verdicts(verdicts).to_csv(index=False))
     write_text(options.verdicts, verdicts.to_csv(index=False))
     write_text(options.numbers, numbers.to_csv(index=False))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,7 +31,7 @@ _INFRASTRUCTURE = {
     "qrt.data.source_lock",
     "qrt.running",
     "qrt.running.attempts",
-    "qrt.running.code_version",
+    "qrt.code_version",
 }
 _TALKING = {"log", "print"}
 
@@ -38,8 +39,13 @@ _TALKING = {"log", "print"}
 @cache
 def code_version(module: str) -> str:
     """Fingerprint of `module`, of the `qrt` modules it depends on, and of their data files."""
+    return fingerprint(dependencies(module))
+
+
+def fingerprint(modules: Iterable[str]) -> str:
+    """Fingerprint of the code of these modules alone, and of their data files."""
     parts = set()
-    for name in dependencies(module):
+    for name in modules:
         text = _text(name)
         files = [path.read_bytes() for path in _data_files(_source(name), _parsed(text).texts)]
         parts.add(hashlib.sha256(b"\0".join([_parsed(text).code.encode(), *files])).hexdigest())

@@ -10,14 +10,14 @@ from pathlib import Path
 from qrt.figures.kinds import needed_tables
 from qrt.results.layout import Layout
 from qrt.results.readings import families_of_other_readings
-from qrt.study.artifacts import FIGURES
+from qrt.study.artifacts import EXAMPLE_EXPERIMENTS, FIGURES
 from qrt.study.config import StudyConfig
 from qrt.study.cost import Shape, table_shape
 from qrt.study.experiments import MAIN_MODEL, Plan, plan_study
 from qrt.study.family import Family
 
 # Methods that are tuned for single datasets: those of figures that show single datasets, and those that are timed.
-TUNED_FOR_ONE: dict[str, tuple[str, ...]] = {"examples": ("main", "base_train"), "timed": ("main", "regularised")}
+TUNED_FOR_ONE: dict[str, tuple[str, ...]] = {"examples": EXAMPLE_EXPERIMENTS, "timed": ("main", "regularised")}
 LARGE_ROWS = 20_000
 
 
@@ -123,9 +123,8 @@ class StudyFiles:
     def figure_inputs(self, name: str) -> dict[str, list[str]]:
         """The result files that a figure draws from; the figure says what the study does not have."""
         needs, layout = needed_tables(FIGURES[name], self.study.datasets), self.layout
-        files = {"curves": [], "predictions": [], "maps": [], "sample": []} | {
-            table: [layout.table(table)] for table in needs.tables
-        }
+        files: dict[str, list[str]] = dict.fromkeys(("curves", "predictions", "maps", "sample"), [])
+        files |= {table: [layout.table(table)] for table in needs.tables}
         methods = self.tuned(needs.experiments)
         if needs.examples:
             files |= {table: [layout.collected(name, table) for name in needs.datasets] for table in needs.tables}

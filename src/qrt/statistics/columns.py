@@ -49,6 +49,7 @@ COMPARISON: dict[str, Columns] = {
         "datasets": "datasets in the test",
         "left_lower": "datasets on which left is lower (better)",
         "right_lower": "datasets on which right is lower",
+        "rank_share": "share of Wilcoxon's sum of ranks of the datasets on which left is lower, from 0 to 1",
         "median_difference": "median over datasets of left - right",
         "statistic": "Wilcoxon's signed-rank statistic (Pratt's treatment of zeros)",
         "p_value": "its two-sided p-value, uncorrected",

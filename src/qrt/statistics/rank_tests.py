@@ -14,6 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
+from qrt.statistics.intervals import rank_share
+
 Array = NDArray[np.float64]
 
 LEVEL = 0.05  # of significance
@@ -145,6 +147,7 @@ def _pairs(labels: Sequence[str], means: Array, may_differ: bool) -> pd.DataFram
                 "datasets": len(means),
                 "left_lower": int((differences < 0).sum()),
                 "right_lower": int((differences > 0).sum()),
+                "rank_share": rank_share(differences),
                 "median_difference": np.median(differences),
                 "statistic": statistic,
                 "p_value": p_value,

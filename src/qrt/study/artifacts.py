@@ -197,6 +197,9 @@ ARTIFACTS: dict[str, Artifact] = {
 FIGURES = {name: artifact for name, artifact in ARTIFACTS.items() if artifact.kind != "table"}
 TABLES = tuple(name for name, artifact in ARTIFACTS.items() if artifact.kind == "table")
 
+# What tells BASE, QRC, QRT and QRTC apart in figures of single datasets.
+EXAMPLE_EXPERIMENTS = ("main", "base_train")
+
 
 def is_example(dataset: str) -> bool:
     """Whether a figure shows predictive densities of this dataset."""
