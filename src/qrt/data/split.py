@@ -1,4 +1,4 @@
-"""The published splits: which rows train, validate, calibrate and test (spec, section 1)."""
+"""The published splits: which rows train, validate, calibrate and test (docs/protocol.md, section 1)."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _VALUES = (
 
 
 def in_order() -> list[Switch]:
-    """The switches, row 4 first, then as in the spec."""
+    """The switches, row 4 first, then by number."""
     return [BY_NAME[FIRST], *(switch for switch in SWITCHES if switch.name != FIRST)]
 
 

@@ -79,7 +79,7 @@ def compare(verdicts: pd.DataFrame, reading: str) -> Comparison:
 
 
 def compared_switches(verdicts: pd.DataFrame) -> dict[str, Comparison]:
-    """Every switch beside the study's own reading, in the order of the spec."""
+    """Every switch beside the study's own reading, in the order of docs/protocol.md, section 8."""
     return {switch.name: compare(verdicts, switch.name) for switch in SWITCHES}
 
 

@@ -1,4 +1,4 @@
-"""The eleven disagreements between the paper and the released code, in words (spec, section 8)."""
+"""The eleven disagreements between the paper and the released code, in words (docs/protocol.md, section 8)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from qrt.study.protocol import PROTOCOLS, Protocol
 
 @dataclass(frozen=True)
 class Switch:
-    """One disagreement. `row` is its number in the spec's table, `name` the field of `Protocol`."""
+    """One disagreement. `row` is its number in docs/protocol.md, section 8, `name` the field of `Protocol`."""
 
     row: int
     name: str
