@@ -19,15 +19,16 @@ class StudyWords:
 
     protocol: str  # in words (`qrt.study.protocol.describe`)
     other: str  # name of the other preset
-    settings: Protocol  # the study's own eleven switches
+    settings: Protocol  # the study's own switches
     datasets: int  # with results
     asked: int  # by the configuration
     splits: int
     figures: tuple[str, ...] = ()  # artifacts whose files lie beside the pages
+    demonstration: bool = False  # training is shortened, or no dataset is the paper's
 
     @property
     def basis(self) -> str:
-        """What the results stand on."""
+        """What the results are based on."""
         return f"{self.datasets} of {counted(self.asked, 'dataset')}, {counted(self.splits, 'split')}"
 
 
@@ -41,4 +42,5 @@ def study_words(study: StudyConfig, dataset_table: pd.DataFrame) -> StudyWords:
         asked=len(study.datasets),
         splits=len(study.splits),
         figures=tuple(ARTIFACTS),
+        demonstration=getattr(study, "is_demonstration", False),  # a property that StudyConfig is about to get
     )
