@@ -112,7 +112,7 @@ def _cell(cell: Cell | Content, column: Column) -> Html:
 
 
 def filters(table_name: str, what: str, buttons: Sequence[tuple[str, str, Content]] = ()) -> Html:
-    """A search box for a table, and buttons (fact, value, words) that keep the rows with this fact.
+    """A search box for a table or for folded claims, and buttons (fact, value, words) that keep what has this fact.
 
     Buttons of one fact are alternatives: any of the pressed ones will do. Without scripts there are no controls.
     """
@@ -144,6 +144,12 @@ def document(title: str, lede: Content, *content: Content, file: str, demonstrat
         f"<script>{_asset('page.js')}</script>"
     )
     return f'<!doctype html>\n<html lang="en">\n<head>{head}</head>\n{body}\n</html>\n'
+
+
+def details(summary: Content | Sequence[Content], *content: Content, **attributes: str) -> Html:
+    """Content that is folded below its summary."""
+    heading = summary if isinstance(summary, tuple | list) else (summary,)
+    return tag("details", tag("summary", *heading), *content, **attributes)
 
 
 def section(name: str, heading: Content, *content: Content) -> Html:
