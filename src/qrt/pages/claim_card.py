@@ -91,14 +91,14 @@ def claim_card(claim: dict[str, Any], readings: Readings, study: StudyWords) -> 
         "data_depends": "yes" if readings.differs(claim) or switches else "no",
     }
     sentence = text(claim.get("sentence")) or text(claim["claim"])
-    short = text(claim.get("short")) or text(claim["explanation"])
+    short = "" if study.demonstration else text(claim.get("short")) or text(claim["explanation"])
     return tag(
         "article",
         tag("div", badge(verdict), *(tag("span", mark, class_="mark") for mark in marks), class_="judged"),
         tag(
             "div",
             tag("p", sentence, class_="sentence"),
-            tag("p", short, class_="short"),
+            tag("p", short, class_="short") if short else "",
             details("Numbers and notes", _notes(claim, readings, study), class_="notes"),
             class_="said",
         ),
@@ -113,7 +113,10 @@ def _notes(claim: dict[str, Any], readings: Readings, study: StudyWords) -> Html
     """Everything else about a claim, as a list of terms."""
     terms: list[tuple[str, Content]] = [
         ("Claim", f"{claim['id']}: {text(claim['claim'])} ({_claim_words(claim)})"),
-        ("In the paper", joined([place_in_paper(claim), figure_link(text(claim["figure"]), study)], ", ")),
+        (
+            "In the paper",
+            joined(filter(None, [place_in_paper(claim), figure_link(text(claim["figure"]), study)]), ", "),
+        ),
         ("Found", text(claim["explanation"])),
         ("Estimate", _estimate(claim)),
         ("Limit", number(claim.get("limit"))),

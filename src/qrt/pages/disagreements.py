@@ -11,6 +11,7 @@ from qrt.pages.page import (
     DEMONSTRATION,
     Cell,
     Column,
+    Content,
     Html,
     Row,
     details,
@@ -22,7 +23,7 @@ from qrt.pages.page import (
     table,
     tag,
 )
-from qrt.pages.readings import NOT_JUDGED, ChangedVerdicts, changed_by_switch, presentable
+from qrt.pages.readings import ChangedVerdicts, changed_by_switch, presentable
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import BY_NAME, SWITCHES, Switch
 from qrt.text.formats import escape_markdown, to_markdown
@@ -79,6 +80,7 @@ def disagreements_csv(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, study: 
             "topic": switch.topic,
             "paper": switch.paper,
             "released": switch.released,
+            "why": switch.why,
             "acts": switch.acts,
             "study": switch.setting(study.settings),
             "run": found.run,
@@ -94,8 +96,6 @@ def disagreements_csv(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, study: 
 
 def sd_answer(key_numbers: pd.DataFrame, study: StudyWords) -> str:
     """Are the post-hoc methods sharper than BASE with one estimator of SD for all? One sentence."""
-    if study.demonstration:
-        return "A demonstration does not say."
     reading = "study" if study.settings.sd == "consistent" else "sd"
     rows = key_numbers[(key_numbers["reading"] == reading) & (key_numbers["metric"] == "SD")]
     rows = rows.dropna(subset=["mean_rank", "baseline_mean_rank"])
@@ -117,10 +117,8 @@ def _sharper_words(row: dict[str, Any]) -> str:
     )
 
 
-def _verdict_words(found: ChangedVerdicts, switch: Switch, study: StudyWords) -> str:
+def _verdict_words(found: ChangedVerdicts, switch: Switch) -> str:
     """One sentence on the verdicts."""
-    if study.demonstration:
-        return NOT_JUDGED
     if not found.judged:
         reason = (
             "it asks for other networks, which this study does not have" if switch.needs_networks else "no verdicts"
@@ -193,6 +191,7 @@ def _overview(changes: dict[str, ChangedVerdicts], key_numbers: pd.DataFrame, st
         found, numbers = changes[switch.name], before_and_after(key_numbers, switch.name)
         judged = f"{len(found.changed)} of {found.judged}" if found.judged else ""
         changed = f"{len(_changed_rows(numbers))} of {len(numbers)}" if len(numbers) else ""
+        of_verdicts: list[Cell | Content] = [found.run, Cell(judged, float(len(found.changed)) if found.judged else "")]
         rows.append(
             Row(
                 [
@@ -200,19 +199,18 @@ def _overview(changes: dict[str, ChangedVerdicts], key_numbers: pd.DataFrame, st
                     link(f"#{switch.name}", switch.topic),
                     switch.setting(study.settings),
                     switch.acts,
-                    found.run,
-                    Cell(judged, float(len(found.changed)) if found.judged else ""),
+                    *([] if study.demonstration else of_verdicts),
                     Cell(changed, float(len(_changed_rows(numbers))) if len(numbers) else ""),
                 ]
             )
         )
+    columns_of_verdicts = (Column("Both run", look="tight"), Column("Verdicts that change", "number", "number"))
     columns = (
         Column("Row", "number", "number"),
         Column("Disagreement", look="lead"),
         Column("Study follows", look="tight"),
         Column("Acts", look="tight"),
-        Column("Both run", look="tight"),
-        Column("Verdicts that change", "number", "number"),
+        *(() if study.demonstration else columns_of_verdicts),
         Column("Numbers that change", "number", "number"),
     )
     return table("overview", columns, rows, caption="All of them at a glance")
@@ -232,9 +230,10 @@ def _switch_section(switch: Switch, found: ChangedVerdicts, key_numbers: pd.Data
     parts: list[Html] = [tag("dl", *meanings)]
     if _affected_words(switch, study):
         parts.append(paragraph(_affected_words(switch, study)))
-    if switch.name == "sd":
-        parts.append(paragraph(tag("strong", QUESTION), " ", sd_answer(key_numbers, study), class_="answer"))
-    parts.append(paragraph(_verdict_words(found, switch, study)))
+    if not study.demonstration:
+        if switch.name == "sd":
+            parts.append(paragraph(tag("strong", QUESTION), " ", sd_answer(key_numbers, study), class_="answer"))
+        parts.append(paragraph(_verdict_words(found, switch)))
     if len(found.changed):
         parts.append(details("Verdicts that change", _changed_claims(switch, found)))
     parts.append(paragraph(_number_words(numbers, changed)))
@@ -309,9 +308,13 @@ def disagreements_markdown(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, st
             f"- Why it matters: {escape_markdown(switch.why)}",
             f"- This study follows: {switch.setting(study.settings)}; the switch acts {switch.acts}",
             *([f"- {escape_markdown(_affected_words(switch, study))}"] if _affected_words(switch, study) else []),
-            f"- {_verdict_words(found, switch, study)}",
+            *([] if study.demonstration else [f"- {_verdict_words(found, switch)}"]),
             f"- {_number_words(numbers, changed)}",
-            *([f"- **{QUESTION}** {escape_markdown(sd_answer(key_numbers, study))}"] if switch.name == "sd" else []),
+            *(
+                [f"- **{QUESTION}** {escape_markdown(sd_answer(key_numbers, study))}"]
+                if switch.name == "sd" and not study.demonstration
+                else []
+            ),
             "",
         ]
         if len(found.changed):

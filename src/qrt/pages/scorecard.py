@@ -88,10 +88,13 @@ def scorecard_page(verdicts: pd.DataFrame, study: StudyWords, checksum: str = ""
     readings = Readings.of(verdicts)
     own = readings.own
     first = own[marked(own, "abstract")]
-    lede = (
-        f"What holds of “{PAPER}”: {counted(len(own), 'claim')}, judged by rule on {study.of_paper} of the paper's "
-        f"{len(paper_datasets())} datasets, with {counted(study.splits, 'split')}. Protocol: {study.protocol}."
+    judged = (
+        "which a study of the paper's data judges by rule"
+        if study.demonstration
+        else f"judged by rule on {study.of_paper} of the paper's {len(paper_datasets())} datasets, with "
+        f"{counted(study.splits, 'split')}"
     )
+    lede = f"What holds of “{PAPER}”: {counted(len(own), 'claim')}, {judged}. Protocol: {study.protocol}."
     frozen = paragraph("Checksum of the frozen claims, rules and margins: ", tag("code", checksum), class_="soft")
     return document(
         "Scorecard",
@@ -109,20 +112,24 @@ def scorecard_page(verdicts: pd.DataFrame, study: StudyWords, checksum: str = ""
 
 def _first_claims(first: pd.DataFrame, readings: Readings, study: StudyWords) -> Html:
     """The claims of abstract and conclusion one by one, and the numbers of all."""
-    parts: list[Html] = []
-    if study.demonstration:
-        parts.append(paragraph(NOT_JUDGED + " With the paper's data and full training, each has a verdict here."))
-    if len(first):
-        parts += [claim_card(claim, readings, study) for claim in first.to_dict("records")]
     own = readings.own
     apart = marked(own, "by_definition")
-    parts.append(_tallies({"Abstract and conclusion": first[~apart[first.index]], "All claims": own[~apart]}))
+    counted_first = first[~apart[first.index]]
+    parts: list[Html] = []
+    if study.demonstration:
+        parts.append(paragraph(NOT_JUDGED, " With the paper's data and full training, each has its verdict here."))
+    elif len(first):
+        words = f"Of {counted(len(counted_first), 'claim')}: {tally_words(tally(counted_first['verdict']))}."
+        parts.append(paragraph(words, class_="answer"))
+    parts += [claim_card(claim, readings, study) for claim in first.to_dict("records")]
+    if not study.demonstration:
+        parts.append(_tallies({"Abstract and conclusion": counted_first, "All claims": own[~apart]}))
     if apart.any():
         words = f"{counted(int(apart.sum()), 'claim')} that cannot fail, by definition, are counted apart: "
         parts.append(paragraph(words, claim_links(list(own[apart]["id"])), class_="soft"))
     changed = marked(own, "changed_after_run")
     if changed.any():
-        words = f"{counted(int(changed.sum()), 'claim')} or rules were changed after results existed: "
+        words = f"{counted(int(changed.sum()), 'claim')} changed, by words or by rule, after results existed: "
         parts.append(paragraph(words, claim_links(list(own[changed]["id"])), class_="soft"))
     return section("summary", "What abstract and conclusion say" if len(first) else "All claims", *parts)
 
@@ -166,8 +173,9 @@ def _passages(claims: pd.DataFrame, readings: Readings, study: StudyWords) -> Ht
         )
         articles = [claim_card(claim, readings, study) for claim in here]
         folded.append(details(summary, *articles, class_="passage", id=key.replace(" ", "-")))
+    found = set(claims["verdict"])
     buttons: list[tuple[str, str, Content]] = [
-        *(("verdict", verdict_class(verdict), badge(verdict)) for verdict in VERDICTS),
+        *(("verdict", verdict_class(verdict), badge(verdict)) for verdict in VERDICTS if verdict in found),
         ("kind", "main", "main claims"),
         ("depends", "yes", "depends on the protocol"),
     ]
