@@ -57,7 +57,7 @@ def mock_verdicts(claims: int | None = None, seed: int = 0, *, hostile: bool = F
 
 
 def _own(generator: np.random.Generator, count: int | None) -> pd.DataFrame:
-    rows = []
+    rows: list[dict[str, object]] = []
     for claim in paper_claims()[:count]:
         word = str(generator.choice(_WORDS, p=[0.4, 0.15, 0.15, 0.05, 0.1, 0.15]))
         facts = {name: getattr(claim, name) for name in COLUMNS if hasattr(claim, name)} | {
