@@ -31,6 +31,7 @@ from support.mock_verdicts import (
     BY_DEFINITION,
     CHANGED_AFTER_RUN,
     HOSTILE,
+    NEW_COLUMNS,
     ON_TRAINING,
     SWITCHES,
     mock_agreements,
@@ -218,25 +219,24 @@ def test_a_claim_shows_its_sentence_and_its_short_finding_and_folds_the_rest() -
     assert html(own["explanation"]) in folded
 
 
-def test_scorecard_says_what_it_is_based_on_and_prints_the_checksum() -> None:
-    for text in (
-        scorecard_page(mock_verdicts(3), mock_study(), "3f9a12c0"),
-        scorecard_markdown(mock_verdicts(3), mock_study(), "3f9a12c0"),
-    ):
-        assert "5 of the paper&#x27;s 57" in text or "5 of the paper's 57" in text
-        assert "3f9a12c0" in text
-    assert "hecksum" not in scorecard_page(mock_verdicts(3), mock_study())
+def test_scorecard_says_what_it_is_based_on_and_what_was_frozen() -> None:
+    page = scorecard_page(mock_verdicts(3), mock_study(), "Frozen with checksum 3f9a12c0.")
+    text = scorecard_markdown(mock_verdicts(3), mock_study(), "Frozen with checksum 3f9a12c0.")
+    assert "5 of the paper&#x27;s 57 datasets" in page
+    assert "5 of the paper's 57" in text
+    assert "3f9a12c0" in page
+    assert "3f9a12c0" in text
 
 
 def test_a_claim_that_was_changed_after_the_run_is_marked() -> None:
     page = scorecard_page(mock_verdicts(), mock_study())
     marked = re.findall(r'<article class="claim" id="(C\d+)"(?:(?!</article>).)*changed after the run', page, re.DOTALL)
     assert tuple(marked) == CHANGED_AFTER_RUN
+    assert page.count("Before the change") == len(CHANGED_AFTER_RUN)
 
 
 def test_verdicts_of_an_older_table_are_shown_by_section() -> None:
-    new = ["statement", "sentence", "short", "limit", "published", "abstract", "by_definition", "changed_after_run"]
-    old = mock_verdicts(20).drop(columns=new)
+    old = mock_verdicts(20).drop(columns=list(NEW_COLUMNS))
     page = scorecard_page(old, mock_study())
     sections = old[old["reading"] == "study"]["section"].nunique()
     assert page.count('<details class="passage"') == sections

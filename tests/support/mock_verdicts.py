@@ -19,6 +19,10 @@ ON_TRAINING = ("kernel_width", "bandwidth_grid", "lambda_grid", "resnet")
 SWITCHES = tuple(field.name for field in fields(Protocol))
 BY_DEFINITION = ("C18", "C26", "C146")
 CHANGED_AFTER_RUN = ("C36",)
+NEW_COLUMNS = (
+    *("statement", "sentence", "short", "limit", "published"),
+    *("abstract", "by_definition", "changed_after_run", "frozen_verdict"),
+)
 ABSTRACT = 12  # claims of abstract and conclusion: here the first ones
 _WORDS = np.array(["confirmed", "leans confirmed", "inconclusive", "leans contradicted", "contradicted", "not run"])
 
@@ -66,10 +70,10 @@ def _own(generator: np.random.Generator, count: int | None) -> pd.DataFrame:
             "abstract": len(rows) < ABSTRACT,
             "by_definition": claim.id in BY_DEFINITION,
             "changed_after_run": claim.id in CHANGED_AFTER_RUN,
+            "frozen_verdict": "confirmed" if claim.id in CHANGED_AFTER_RUN else "",
         }
         rows.append(facts | {"verdict": word} | _evidence(generator, word, claim.left, claim.right, claim.metric))
-    columns = ("statement", "sentence", "short", "limit", "published", "abstract", "by_definition", "changed_after_run")
-    return pd.DataFrame(rows).reindex(columns=list(dict.fromkeys([*COLUMNS, *columns])))
+    return pd.DataFrame(rows).reindex(columns=list(dict.fromkeys([*COLUMNS, *NEW_COLUMNS])))
 
 
 def _evidence(generator: np.random.Generator, word: str, left: str, right: str, metric: str) -> dict[str, object]:

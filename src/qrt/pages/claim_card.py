@@ -124,6 +124,7 @@ def _notes(claim: dict[str, Any], readings: Readings, study: StudyWords) -> Html
         ("Based on", _based_on(claim)),
         ("Other protocol", _other_protocol(claim, readings, study)),
         ("Changed by", joined([_switch_link(name) for name in readings.switches.get(claim["id"], [])], ", ")),
+        ("Before the change", badge(before) if (before := text(claim.get("frozen_verdict"))) else ""),
         ("Remark", " ".join(words for mark, words in REMARKS.items() if is_marked(claim, mark))),
     ]
     known = [part for term, words in terms if str(words) for part in (tag("dt", term), tag("dd", words))]

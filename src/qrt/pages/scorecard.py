@@ -79,10 +79,10 @@ def scorecard_csv(verdicts: pd.DataFrame, study: StudyWords) -> pd.DataFrame:
     )
 
 
-def scorecard_page(verdicts: pd.DataFrame, study: StudyWords, checksum: str = "") -> str:
+def scorecard_page(verdicts: pd.DataFrame, study: StudyWords, frozen: str = "") -> str:
     """The page: abstract and conclusion, then all passages, folded, then what the verdicts depend on.
 
-    `checksum` is that of the frozen claims, rules and margins.
+    `frozen` says whether claims, rules and margins are those that were frozen, with their checksum.
     """
     verdicts = presentable(verdicts, study)
     readings = Readings.of(verdicts)
@@ -95,7 +95,6 @@ def scorecard_page(verdicts: pd.DataFrame, study: StudyWords, checksum: str = ""
         f"{counted(study.splits, 'split')}"
     )
     lede = f"What holds of “{PAPER}”: {counted(len(own), 'claim')}, {judged}. Protocol: {study.protocol}."
-    frozen = paragraph("Checksum of the frozen claims, rules and margins: ", tag("code", checksum), class_="soft")
     return document(
         "Scorecard",
         lede,
@@ -104,7 +103,7 @@ def scorecard_page(verdicts: pd.DataFrame, study: StudyWords, checksum: str = ""
         _passages(own[~marked(own, "abstract")], readings, study),
         _dependence(verdicts, study),
         _gallery(own, study),
-        frozen if checksum else "",
+        paragraph(frozen, class_="soft") if frozen else "",
         file="scorecard.html",
         demonstration=study.demonstration,
     )
@@ -261,20 +260,19 @@ def _gallery(own: pd.DataFrame, study: StudyWords) -> Html:
     return section("figures", "By figure", tag("div", *cards, class_="gallery"))
 
 
-def scorecard_markdown(verdicts: pd.DataFrame, study: StudyWords, checksum: str = "") -> str:
+def scorecard_markdown(verdicts: pd.DataFrame, study: StudyWords, frozen: str = "") -> str:
     """The scorecard as Markdown."""
     verdicts = presentable(verdicts, study)
     claims = scorecard_csv(verdicts, study)
     summary = [f"- {escape_markdown(line)}" for line in summary_lines(verdicts, study)]
     legend = [f"- {SYMBOLS[verdict]} **{verdict}**: {escape_markdown(MEANINGS[verdict])}" for verdict in VERDICTS]
-    frozen = ["", f"Checksum of the frozen claims, rules and margins: `{checksum}`"] if checksum else []
     first = claims[marked(claims, "abstract")]
     return "\n".join(
         [
             "# Scorecard",
             "",
             *summary,
-            *frozen,
+            *(["", escape_markdown(frozen)] if frozen else []),
             "",
             *([to_markdown(_written(first, study), "What abstract and conclusion say.")] if len(first) else []),
             to_markdown(
