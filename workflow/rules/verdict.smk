@@ -75,6 +75,7 @@ rule agreement:
     input:
         datasets=rules.table3_datasets.output.csv,
         differences=LAYOUT.statistics("fig02_nll_difference", "per_dataset.csv"),
+        methods=LAYOUT.table("methods"),
         selected=LAYOUT.statistics("fig01_per_epoch", "selected.csv"),
         times=rules.table2_times.output.csv,
     output:
@@ -100,5 +101,5 @@ rule agreement:
         folder=subpath(output.page, parent=True),
     shell:
         "python -m qrt agreement --study {params.study:q} --datasets {input.datasets}"
-        " --differences {input.differences} --selected {input.selected} --times {input.times}"
-        " --out {params.folder} > {log} 2> >(tee -a {log} >&2)"
+        " --differences {input.differences} --methods {input.methods} --selected {input.selected}"
+        " --times {input.times} --out {params.folder} > {log} 2> >(tee -a {log} >&2)"

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
 
     verdicts, numbers = read_verdicts(options.verdicts), pd.read_csv(options.numbers)
     study = study_words(StudyConfig.from_facts(options.study), pd.read_csv(options.datasets))
-    write_text(options.out / "scorecard.csv", scorecard.scorecard_csv(verdicts).to_csv(index=False))
+    write_text(options.out / "scorecard.csv", scorecard.scorecard_csv(verdicts, study).to_csv(index=False))
     write_text(options.out / "scorecard.html", scorecard.scorecard_page(verdicts, study))
     write_text(options.out / "scorecard.md", scorecard.scorecard_markdown(verdicts, study))
     table = disagreements.disagreements_csv(verdicts, numbers, study)

@@ -9,6 +9,8 @@ from html import escape
 from importlib import resources
 from typing import Literal
 
+# What every page of a demonstration says: training is shortened, or no dataset is the paper's.
+DEMONSTRATION = "demonstration: short training on embedded data, no statement about the paper"
 # The pages of a study lie beside each other, in the order of their menu.
 PAGES = {
     "scorecard.html": "Scorecard",
@@ -110,7 +112,7 @@ def _cell(cell: Cell | Content, column: Column) -> Html:
 
 
 def filters(table_name: str, what: str, buttons: Sequence[tuple[str, str, Content]] = ()) -> Html:
-    """A search box for a table, and buttons (fact, value, words) that keep the rows with this fact.
+    """A search box for a table or for folded claims, and buttons (fact, value, words) that keep what has this fact.
 
     Buttons of one fact are alternatives: any of the pressed ones will do. Without scripts there are no controls.
     """
@@ -124,12 +126,14 @@ def filters(table_name: str, what: str, buttons: Sequence[tuple[str, str, Conten
     return tag("div", search, group, status, class_="filters", data_for=table_name, hidden=True)
 
 
-def document(title: str, lede: Content, *content: Content, file: str) -> str:
-    """A whole page: heading, menu of the pages, first paragraph, content."""
+def document(title: str, lede: Content, *content: Content, file: str, demonstration: bool = False) -> str:
+    """A whole page: heading, menu of the pages, first paragraph, content. A demonstration says that it is one."""
+    notice = [tag("p", DEMONSTRATION, class_="demonstration", role="note")] if demonstration else []
     menu = [tag("a", name, href=page, aria_current="page" if page == file else None) for page, name in PAGES.items()]
+    first = [tag("p", lede, class_="lede")] if lede else []
     body = tag(
         "body",
-        tag("header", tag("nav", *menu, aria_label="Pages"), tag("h1", title), tag("p", lede, class_="lede")),
+        tag("header", tag("nav", *menu, aria_label="Pages"), tag("h1", title), *notice, *first),
         "\n",
         tag("main", joined(content, "\n")),
     )
@@ -140,6 +144,12 @@ def document(title: str, lede: Content, *content: Content, file: str) -> str:
         f"<script>{_asset('page.js')}</script>"
     )
     return f'<!doctype html>\n<html lang="en">\n<head>{head}</head>\n{body}\n</html>\n'
+
+
+def details(summary: Content | Sequence[Content], *content: Content, **attributes: str) -> Html:
+    """Content that is folded below its summary."""
+    heading = summary if isinstance(summary, tuple | list) else (summary,)
+    return tag("details", tag("summary", *heading), *content, **attributes)
 
 
 def section(name: str, heading: Content, *content: Content) -> Html:

@@ -123,7 +123,7 @@ class StudyFiles:
     def figure_inputs(self, name: str) -> dict[str, list[str]]:
         """The result files that a figure draws from; the figure says what the study does not have."""
         needs, layout = needed_tables(FIGURES[name], self.study.datasets), self.layout
-        files: dict[str, list[str]] = dict.fromkeys(("curves", "predictions", "maps", "sample"), [])
+        files: dict[str, list[str]] = {table: [] for table in ("curves", "predictions", "maps", "sample")}
         files |= {table: [layout.table(table)] for table in needs.tables}
         methods = self.tuned(needs.experiments)
         if needs.examples:

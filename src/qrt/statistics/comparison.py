@@ -1,4 +1,4 @@
-"""The comparison of methods over datasets: effects against a baseline and rank tests (spec, section 7)."""
+"""The comparison of methods over datasets: effects against a baseline and rank tests (docs/protocol.md, section 7)."""
 
 from __future__ import annotations
 

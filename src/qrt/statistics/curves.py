@@ -31,9 +31,9 @@ def curve_statistics(
     """The tables `curves` and `selected` of the per-epoch figures (columns: `qrt.statistics.columns`).
 
     `curves` and `methods` are result tables; `methods` has the tuned rows of the experiments main and base_train.
-    BASE is the network without calibration data (spec, section 5), QRT the network of QRTC, so that the star of QRTC is
-    that very network after its post-hoc step. Values are of the standardised y, as in the published curves;
-    `pce_column` names the PCE of the stars in `methods` (the curves have pce_levels).
+    BASE is the network without calibration data (docs/protocol.md, section 5), QRT the network of QRTC, so that the
+    star of QRTC is that very network after its post-hoc step. Values are of the standardised y, as in the published
+    curves; `pce_column` names the PCE of the stars in `methods` (the curves have pce_levels).
     """
     runs = _runs(methods, datasets)
     points = _points(curves, runs[runs["method"].isin(CURVES)])

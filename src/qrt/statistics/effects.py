@@ -1,4 +1,4 @@
-"""Means, standard errors and Cohen's d of runs, and letter values over datasets (spec, section 7).
+"""Means, standard errors and Cohen's d of runs, and letter values over datasets (docs/protocol.md, section 7).
 
 Runs are arrays with the splits on the last axis, (..., S); a run that cannot be used is NaN.
 """
@@ -49,7 +49,7 @@ def moments(values: Array) -> Moments:
 
 
 def cohens_d(method: Array, baseline: Array, form: str) -> Array:
-    """Cohen's d of the runs of a method against those of the baseline, unpaired (spec, section 8, row 5).
+    """Cohen's d of the runs of a method against those of the baseline, unpaired (docs/protocol.md, row 5).
 
     "pooled" divides by the pooled standard deviation sqrt((SS1 + SS2) / (n1 + n2 - 2)); "released" by
     sqrt((v1 + v2) / (n1 + n2 - 2)) with population variances v = SS / n: for n + n runs, d is larger by sqrt(n).

@@ -6,7 +6,7 @@ from qrt.study.protocol import Protocol
 
 
 def figure_metrics(protocol: Protocol) -> dict[str, str]:
-    """Label in the figures -> metric of the result tables (spec, section 8, rows 3 and 4). Lower is better for all."""
+    """Label in the figures -> metric of the result tables (docs/protocol.md, rows 3 and 4). Lower is better for all."""
     return {
         "NLL": "nll",
         "PCE": f"pce_{protocol.pce}",

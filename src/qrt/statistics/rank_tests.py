@@ -1,6 +1,7 @@
-"""Rank tests of methods over datasets (spec, section 7): Friedman, then Wilcoxon for each pair with Holm's correction.
+"""Rank tests of methods over datasets: Friedman, then Wilcoxon for each pair with Holm's correction.
 
-`means` is a table with a row for each dataset and a column for each method, complete; lower is better.
+See docs/protocol.md, section 7. `means` is a table with a row for each dataset and a column for each method, complete;
+lower is better.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def times_statistics(
     `times` is the result table, `published` has the columns of table2.csv. `epochs` is the selected epoch, as
     published. The time per epoch is the mean time divided by the mean number of epochs, as published (a mean of
     quotients would be another number); `reading` says which epochs: all that were trained, or up to the selected one
-    (spec, section 8, row 10).
+    (docs/protocol.md, row 10).
     """
     paper = published.set_index("dataset")
     divisor = {"trained": "epochs", "selected": "selected_epoch"}[reading]
