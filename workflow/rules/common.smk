@@ -77,20 +77,9 @@ def family_of(wildcards):
     return FILES.family(wildcards.dataset, wildcards.family)
 
 
-def cost_of(estimate):
-    """A resource of a training job, from the shape of its dataset and its family."""
-
-    def asked(wildcards, attempt):
-        shape, epochs = FILES.shape(wildcards.dataset), STUDY.training["max_epochs"]
-        return estimate(shape, family_of(wildcards), epochs, attempt)
-
-    return asked
-
-
-def train_group(wildcards):
-    """Short jobs share one on a cluster."""
-    shape, epochs = FILES.shape(wildcards.dataset), STUDY.training["max_epochs"]
-    return cost.training_group(shape, family_of(wildcards), epochs)
+def job_of(wildcards):
+    """The training job, to ask what it costs."""
+    return FILES.training_job(wildcards.dataset, wildcards.family)
 
 
 def trained_file(*place):

@@ -22,8 +22,8 @@ rule evaluate:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=cost_of(cost.evaluation_memory),
-        runtime=cost_of(cost.evaluation_minutes),
+        mem_mb=lambda wildcards, attempt: job_of(wildcards).evaluation_memory(attempt),
+        runtime=lambda wildcards, attempt: job_of(wildcards).evaluation_minutes(attempt),
     params:
         code=code_version("qrt.commands.evaluate"),
         folder=subpath(input.record, parent=True),

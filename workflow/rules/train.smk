@@ -17,13 +17,13 @@ rule train:
         LAYOUT.training_log("{dataset}", "{seed}", "{split}", "{family}"),
     priority: 10
     group:
-        train_group
+        lambda wildcards: job_of(wildcards).group
     conda:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=cost_of(cost.training_memory),
-        runtime=cost_of(cost.training_minutes),
+        mem_mb=lambda wildcards, attempt: job_of(wildcards).memory(attempt),
+        runtime=lambda wildcards, attempt: job_of(wildcards).minutes(attempt),
         attempt=lambda wildcards, attempt: attempt,
     params:
         code=code_version("qrt.commands.train"),

@@ -16,11 +16,10 @@ from qrt.claims.verdict import NotRun
 from qrt.data.split import MAX_CALIBRATION_ROWS
 from qrt.published import figure1_curves, figure1_marks, table2
 from qrt.statistics.densities import density_statistics
-from qrt.statistics.times import time_ratios, times_statistics
+from qrt.statistics.times import OURS, time_ratios, times_statistics
 
 _CURVES = {"NLL": "nll_recalibrated", "PCE": "pce"}
 _PARTS = {"validation": "validation", "train": "training"}
-OURS = "ours"  # way of computing the map in training that is timed
 PAPER_SPLITS = 5
 _BATCH = 512  # rows of a minibatch (docs/protocol.md, section 2)
 
@@ -370,24 +369,18 @@ def _timed(workings: Workings, datasets: str, what: str, way: str, ratios: Calla
     if way == OURS:
         return _in_group(workings, ratios(way), datasets, what)
     ours = f"ours needs {_in_group(workings, ratios(OURS), datasets, what).table['value'].median():.2f} in the median"
-    if not (_ways(workings.table("times")) == way).any():
+    if not (workings.table("times")["way"] == way).any():
         raise NotRun(f"the released way (second forward pass, pairwise formula) was not timed; {ours}")
     note = f"; timed as released (second forward pass, pairwise formula), while {ours}"
     return replace(_in_group(workings, ratios(way), datasets, what), note=note)
 
 
-def _ways(times: pd.DataFrame) -> pd.Series:
-    """How the map was computed in each row of the times; results without the column are of our way."""
-    return times["way"] if "way" in times else pd.Series(OURS, index=times.index)
-
-
 def _time_ratios(workings: Workings, reading: Literal["trained", "selected"], way: str) -> pd.DataFrame:
     times = workings.table("times")
-    statistics = workings.remember(
-        ("times", reading, way), lambda: times_statistics(times[_ways(times) == way], table2(), reading)
-    )
-    splits = statistics[statistics["method"].isin(["BASE", "QRTC"])].groupby("dataset")["runs"].min()
-    ratios = time_ratios(statistics)
+    statistics = workings.remember(("times", reading), lambda: times_statistics(times, table2(), reading))
+    compared = statistics[statistics["method"].isin(["BASE", "QRTC"]) & (statistics["way"] == way)]
+    splits = compared.groupby("dataset")["runs"].min()
+    ratios = time_ratios(statistics, way)
     return ratios.assign(
         value=ratios["ratio"], published=ratios["published_ratio"], splits=ratios["dataset"].map(splits)
     )

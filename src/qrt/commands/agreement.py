@@ -31,14 +31,14 @@ def run(options: argparse.Namespace) -> None:
     from qrt.pages.study_words import study_words
     from qrt.statistics.agreement import agreement_statistics, figure1_agreement, split_differences, time_agreement
     from qrt.statistics.metrics import figure_metrics
-    from qrt.statistics.times import time_ratios
+    from qrt.statistics.times import RELEASED, time_ratios
     from qrt.study.config import StudyConfig
 
     config = StudyConfig.from_facts(options.study)
     study = study_words(config, pd.read_csv(options.datasets))
     per_split = split_differences(pd.read_parquet(options.methods), f"test_{figure_metrics(config.protocol)['NLL']}")
     figure2 = agreement_statistics(pd.read_csv(options.differences), published.figure2(), per_split)
-    times = time_agreement(time_ratios(pd.read_csv(options.times)))
+    times = time_agreement(time_ratios(pd.read_csv(options.times), RELEASED))
     figure1 = figure1_agreement(pd.read_csv(options.selected), published.figure1_marks())
     points = figure2.points.iloc[:0] if study.demonstration else figure2.points
     pdf, png = options.out / "agreement.pdf", options.out / "agreement.png"

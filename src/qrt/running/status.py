@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from qrt.running.attempts import notes_beside, read_attempts
 from qrt.running.study_files import StudyFiles
-from qrt.study.cost import START_SECONDS, training_seconds
+from qrt.study.cost import START_SECONDS
 
 _FRESH = 1.05  # how much longer than estimated counts as right, before anything is known
 _SECONDS_BETWEEN_LINES = 60.0
@@ -115,12 +115,11 @@ class JobFiles:
 
 def training_jobs(files: StudyFiles, places: Iterable[tuple[str, int | str, int | str, str]]) -> list[Job]:
     """The training jobs of these places (dataset, seed, split, family) of a study."""
-    epochs, seconds = files.study.training["max_epochs"], dict[tuple[str, str], float]()
+    seconds: dict[tuple[str, str], float] = {}
     jobs = []
     for dataset, seed, split, family in places:
         if (dataset, family) not in seconds:
-            estimate = training_seconds(files.shape(dataset), files.family(dataset, family), epochs)
-            seconds[dataset, family] = estimate
+            seconds[dataset, family] = files.training_job(dataset, family).seconds
         place = (dataset, seed, split, family)
         log = files.folder / files.layout.training_log(*place)
         jobs.append(Job(files.folder / files.layout.trained(*place), notes_beside(log), seconds[dataset, family]))

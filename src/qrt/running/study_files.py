@@ -12,7 +12,7 @@ from qrt.results.layout import Layout
 from qrt.results.readings import families_of_other_readings
 from qrt.study.artifacts import EXAMPLE_EXPERIMENTS, FIGURES
 from qrt.study.config import StudyConfig
-from qrt.study.cost import Shape, table_shape
+from qrt.study.cost import Shape, TrainingJob, table_shape
 from qrt.study.experiments import MAIN_MODEL, Plan, plan_study
 from qrt.study.family import Family
 
@@ -46,6 +46,10 @@ class StudyFiles:
     def family(self, dataset: str, name: str) -> Family:
         """A family as it is trained on a dataset."""
         return self._on[dataset][name]
+
+    def training_job(self, dataset: str, family: str) -> TrainingJob:
+        """A training job of a family on a dataset, before it runs."""
+        return TrainingJob(self.shape(dataset), self.family(dataset, family), self.study.training["max_epochs"])
 
     def shape(self, dataset: str) -> Shape:
         """Training rows and features of a dataset."""
