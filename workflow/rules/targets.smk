@@ -7,6 +7,12 @@ rule main:
         FILES.tuned(["main", "regularised"]),
 
 
+rule networks:
+    """Every network trained and evaluated, and no figure."""
+    input:
+        FILES.evaluated("runs"),
+
+
 rule figures:
     """Every figure of the paper."""
     input:

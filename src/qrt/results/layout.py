@@ -70,3 +70,10 @@ class Layout:
     def training_log(self, dataset: str, seed: int | str, split: int | str, family: str) -> str:
         """The log of a training job, which does not."""
         return f"logs/train/{self.networks}/{dataset}/seed{seed}/split{split}/{family}.log"
+
+
+# The studies under both protocols as the paper has them: they share their networks.
+PUBLISHED_LAYOUTS = {
+    "paper": Layout("results", "results/networks"),
+    "released": Layout("results_released", "results/networks"),
+}
