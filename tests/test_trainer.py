@@ -516,6 +516,7 @@ def test_impossible_variants_are_refused_in_words(changes: dict[str, Any], messa
         {"early_stopping": "crps"},
         {"free_centres": "moved"},
         {"map_rows_outside": "all"},
+        {"map_formula": "slow"},
     ],
 )
 def test_impossible_settings_are_refused_in_words(changes: dict[str, Any]) -> None:
