@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from qrt.figures import style
-from qrt.figures.difference_bars import NLL_THRESHOLD, name_datasets, shade_slots
+from qrt.figures.difference_bars import NLL_THRESHOLD, name_datasets, name_size, shade_slots
 from qrt.statistics.seeds import COMPARISONS, REPORTED_SEED
 
 TITLE = "test NLL: what another random start changes"
@@ -20,7 +20,9 @@ METRIC = "NLL"
 PUBLISHED = ("dataset", "method", "difference", "standard_error")
 SEEDS_SHARE = 0.44  # of a dataset's slot, on its left; all seeds together and the published value are on its right
 PLACE_OF_ALL, PLACE_OF_PUBLISHED = 0.18, 0.34
-TOP, PANEL, GAP, BOTTOM = 0.5, 1.55, 0.14, 1.05  # inches
+WIDEST_SLOT = 0.5  # inches: the marks of one dataset stay together where there are few
+LEFT, RIGHT = 0.1, 0.995
+TOP, PANEL, GAP, FOOTER = 0.5, 1.55, 0.14, 0.4  # inches
 
 
 def draw_seeds(per_dataset: pd.DataFrame, per_seed: pd.DataFrame, published: pd.DataFrame | None = None) -> Figure:
@@ -33,9 +35,10 @@ def draw_seeds(per_dataset: pd.DataFrame, per_seed: pd.DataFrame, published: pd.
     if not drawn:
         return style.message_figure("No dataset has results of two seeds.", TITLE)
     datasets = _sorted(per_dataset, drawn[0])
-    height = TOP + BOTTOM + len(drawn) * PANEL + (len(drawn) - 1) * GAP
+    bottom = FOOTER + _names_height(datasets)
+    height = TOP + bottom + len(drawn) * PANEL + (len(drawn) - 1) * GAP
     figure, grid = plt.subplots(len(drawn), 1, figsize=(style.TWO_COLUMNS, height), squeeze=False)
-    figure.subplots_adjust(left=0.1, right=0.995, top=1 - TOP / height, bottom=BOTTOM / height, hspace=GAP / PANEL)
+    figure.subplots_adjust(left=LEFT, right=RIGHT, top=1 - TOP / height, bottom=bottom / height, hspace=GAP / PANEL)
     theirs = pd.DataFrame(columns=list(PUBLISHED)) if published is None else published
     with_published = False
     for axes, (method, baseline) in zip(grid[:, 0], drawn, strict=True):
@@ -46,6 +49,7 @@ def draw_seeds(per_dataset: pd.DataFrame, per_seed: pd.DataFrame, published: pd.
         name_datasets(axes, datasets)
         if axes is not grid[-1, 0]:
             axes.tick_params(axis="x", labelbottom=False)
+    figure.align_ylabels()
     _add_legend(grid[0, 0], with_published=with_published)
     style.add_title(figure, TITLE)
     return figure
@@ -61,6 +65,13 @@ def _sorted(per_dataset: pd.DataFrame, first: tuple[str, str]) -> list[str]:
     return list(means.reindex(per_dataset["dataset"].unique()).sort_values(kind="stable").index)
 
 
+def _names_height(datasets: Sequence[str]) -> float:
+    """Inches that the names below the last panel need."""
+    angle, size = name_size(datasets, style.TWO_COLUMNS * (RIGHT - LEFT))
+    longest = max(style.text_inches(style.plain(style.short_name(dataset)), size) for dataset in datasets)
+    return longest if angle else size / 72
+
+
 def _draw_panel(
     axes: Axes, datasets: Sequence[str], means: pd.DataFrame, seeds: pd.DataFrame, published: pd.DataFrame
 ) -> str:
@@ -69,10 +80,11 @@ def _draw_panel(
     shade, dark = style.colour(method), style.text_colour(method)
     slots = {dataset: float(slot) for slot, dataset in enumerate(datasets)}
     shade_slots(axes, datasets)
+    unit = min(1.0, WIDEST_SLOT * len(datasets) / style.panel_inches(axes)[0])  # of the places within a slot
 
     order = {seed: place for place, seed in enumerate(sorted(seeds["seed"].unique()))}
     step = SEEDS_SHARE / max(1, len(order) - 1)
-    at_seeds = seeds["dataset"].map(slots).astype(float) - SEEDS_SHARE + step * seeds["seed"].map(order)
+    at_seeds = seeds["dataset"].map(slots).astype(float) + unit * (step * seeds["seed"].map(order) - SEEDS_SHARE)
     reported = seeds["seed"] == REPORTED_SEED
     for chosen, size, face, edge, layer in (
         (~reported, 5, style.light(shade, 0.3), "none", 3),
@@ -82,13 +94,13 @@ def _draw_panel(
             at_seeds[chosen], seeds["mean"][chosen], s=size, color=face, edgecolors=edge, linewidths=0.7, zorder=layer
         )
 
-    at_all = means["dataset"].map(slots).astype(float) + PLACE_OF_ALL
+    at_all = means["dataset"].map(slots).astype(float) + unit * PLACE_OF_ALL
     low, high = (means[end].where(np.isfinite(means[end]), means["mean"]) for end in ("interval_low", "interval_high"))
     axes.vlines(at_all, low, high, color=dark, linewidth=1.1, zorder=3)
     axes.scatter(at_all, means["mean"], s=9, marker="s", color=dark, linewidths=0, zorder=4)
 
     at_published, value = (
-        published["dataset"].map(slots).astype(float) + PLACE_OF_PUBLISHED,
+        published["dataset"].map(slots).astype(float) + unit * PLACE_OF_PUBLISHED,
         published["difference"].astype(float),
     )
     error = published["standard_error"].astype(float).fillna(0.0)
