@@ -13,6 +13,12 @@ rule networks:
         FILES.evaluated("runs"),
 
 
+rule timed:
+    """The training times of Table 2, and no table."""
+    input:
+        FILES.times(),
+
+
 rule figures:
     """Every figure of the paper."""
     input:
