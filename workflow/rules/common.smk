@@ -6,6 +6,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
+from qrt.claims.frozen import claims_checksum
 from qrt.running.attempts import given_up
 from qrt.running.code_version import code_version
 from qrt.study.config import load_config, read_schema

@@ -1,0 +1,128 @@
+"""How often verdicts are right where the truth is known (docs/verdict.md has a longer table)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from qrt.claims import measure_rules, rank_rules
+from qrt.claims.claim import Claim, paper_claims
+from qrt.claims.evidence import Workings
+from qrt.claims.judge import judge
+from qrt.claims.measure_rules import Measure
+from qrt.claims.verdict import Verdict
+from qrt.statistics.figure_statistics import FigureStatistics
+from qrt.statistics.rank_tests import rank_tables
+from support.simulated_studies import FIGURE2_CLAIMS, figure2_verdicts, study_without_effect
+
+STUDIES = 40
+BETTER = tuple(name for name in FIGURE2_CLAIMS if name != "C68")  # C68: BASE and QRC are level
+
+
+def test_the_published_figure_2_as_truth_confirms_what_it_is_said_to_show() -> None:
+    found = figure2_verdicts(1.0, STUDIES)
+    never_refuted = ~found.isin(["contradicted"]).any(axis=1)
+    main_confirmed = found[["C52", "C53"]].eq("confirmed")
+    leaning = found["C51"].isin(["confirmed", "leans confirmed"])
+    assert never_refuted.mean() >= 0.9
+    assert (main_confirmed.mean() >= 0.9).all()
+    assert leaning.mean() >= 0.9
+
+
+def test_without_any_effect_figure_2_is_rarely_decided_wrongly() -> None:
+    found = figure2_verdicts(0.0, STUDIES)
+    wrong = found[list(BETTER)].eq("confirmed")
+    assert wrong.mean(axis=None) <= 0.05
+    assert found["C68"].eq("contradicted").mean() <= 0.05
+
+
+def test_the_opposite_of_figure_2_is_contradicted() -> None:
+    found = figure2_verdicts(-1.0, STUDIES)
+    clear = found[["C07", "C10", "C52", "C53", "C54", "C71"]].eq("contradicted")
+    assert (clear.mean() >= 0.9).all()
+    assert found["C51"].isin(["contradicted", "leans contradicted"]).mean() >= 0.9
+
+
+# Rules by themselves, without any effect: at most 5 % wrong.
+
+DRAWS, DATASETS = 200, 35
+Draw = Callable[[np.random.Generator], Verdict]
+
+
+def _pair(generator: np.random.Generator) -> FigureStatistics:
+    means = pd.DataFrame({"A": generator.standard_t(3, DATASETS), "B": 0.0})
+    tables = {name: table.assign(metric="NLL") for name, table in rank_tables(means).items()}
+    return FigureStatistics(tables | {"per_dataset": pd.DataFrame(columns=["metric", "method", "dataset", "splits"])})
+
+
+def _runs(generator: np.random.Generator) -> Measure:
+    """Runs without an effect, noisier on some datasets than on others."""
+    scale = 10.0 ** generator.uniform(-3, 0, DATASETS)
+    runs = scale[:, None] * generator.standard_normal((DATASETS, 5))
+    table = pd.DataFrame({"dataset": [f"{place:02d}" for place in range(DATASETS)], "value": runs.mean(axis=1)})
+    facts = {"standard_error": stats.sem(runs, axis=1), "splits": 5, "published": np.nan}
+    return Measure(table.assign(**facts, discreteness=generator.random(DATASETS)), "X")
+
+
+AB: dict[str, Any] = {"metric": "NLL", "left": "A", "right": "B"}
+BELOW = "(-inf, 0)"
+# Rule, what happens without any effect, and the verdict that would be wrong.
+WITHOUT_EFFECT: dict[str, tuple[Draw, str]] = {
+    "ahead": (lambda one: rank_rules.ahead(_pair(one), **AB), "confirmed"),
+    "level": (lambda one: rank_rules.level(_pair(one), **AB, margin=0.25), "contradicted"),
+    "not_better": (lambda one: rank_rules.not_better(_pair(one), **AB, margin=0.25), "contradicted"),
+    "share_of_datasets": (
+        lambda one: measure_rules.share_of_datasets(_runs(one), values=BELOW, share="(0.5, 1]"),
+        "confirmed",
+    ),
+    "median_effect": (lambda one: measure_rules.median_effect(_runs(one), median=BELOW), "confirmed"),
+    "shift": (lambda one: measure_rules.shift(_runs(one), _runs(one), difference=BELOW), "confirmed"),
+    "value_on_dataset": (
+        lambda one: measure_rules.value_on_dataset(_runs(one), dataset="00", value=BELOW),
+        "confirmed",
+    ),
+    "trend": (lambda one: measure_rules.trend(_runs(one), correlation="[-1, 0)"), "confirmed"),
+    "no_trend": (lambda one: measure_rules.no_trend(_runs(one), margin=0.4), "contradicted"),
+    "among_lowest": (lambda one: measure_rules.among_lowest(_runs(one), dataset="00", quantile=0.25), "confirmed"),
+    "never": (
+        lambda one: measure_rules.extreme(_runs(one), which="largest", value="(-inf, 0]", margin=0.0),
+        "contradicted",
+    ),
+    "on some": (lambda one: measure_rules.extreme(_runs(one), which="smallest", value="(-inf, -0.1)"), "confirmed"),
+}
+
+
+@pytest.mark.parametrize("rule", sorted(WITHOUT_EFFECT))
+def test_without_any_effect_a_rule_errs_in_five_percent_at_most(rule: str) -> None:
+    draw, wrong = WITHOUT_EFFECT[rule]
+    generator = np.random.default_rng(sum(map(ord, rule)))
+    errors = sum(draw(generator).verdict == wrong for _ in range(DRAWS))
+    assert errors / DRAWS <= 0.05
+
+
+# Whole studies without any effect
+
+NULL_RELATIONS = ("no_significant_difference", "no_trend", "not_better", "similar", "not_worse")
+
+
+def wrong_without_effect(claim: Claim) -> str:
+    """The verdict that would be wrong if no method differed from another."""
+    return "contradicted" if claim.relation in NULL_RELATIONS else "confirmed"
+
+
+def test_whole_studies_without_any_effect_decide_little_wrongly_in_any_family() -> None:
+    """The family of a claim is its rule; few claims of a rule may be decided wrongly by chance."""
+    claims = [claim for claim in paper_claims() if not claim.by_definition and not claim.needs_no_training]
+    tables = [judge(claims, Workings(study_without_effect(seed))) for seed in range(2)]
+    found = pd.concat([table.assign(wrong=[wrong_without_effect(claim) for claim in claims]) for table in tables])
+    found = found[found["verdict"] != "not run"]
+    of_family = (found["verdict"] == found["wrong"]).groupby(found["rule"]).agg(["sum", "size"])
+    assert of_family["size"].sum() > 300
+    assert of_family["sum"].sum() / of_family["size"].sum() <= 0.05
+    for rule, (wrong, total) in of_family.iterrows():
+        assert wrong <= stats.binom.ppf(0.999, total, 0.05), rule
