@@ -10,6 +10,7 @@ import pandas as pd
 from qrt import published
 from qrt.claims.claim import paper_claims
 from qrt.claims.judge import COLUMNS
+from qrt.claims.verdict import VERDICTS
 from qrt.pages.study_words import StudyWords
 from qrt.statistics.agreement import Agreement, agreement_statistics, figure1_agreement, time_agreement
 from qrt.study.protocol import PROTOCOLS, Protocol
@@ -17,7 +18,7 @@ from qrt.study.protocol import PROTOCOLS, Protocol
 HOSTILE = "<img src=x onerror=alert(1)>"
 ON_TRAINING = ("kernel_width", "bandwidth_grid", "lambda_grid", "resnet")
 SWITCHES = tuple(field.name for field in fields(Protocol))
-_WORDS = np.array(["confirmed", "contradicted", "inconclusive", "not run"])
+_WORDS = np.array(VERDICTS)
 
 
 def mock_study(*, hostile: bool = False) -> StudyWords:
@@ -37,7 +38,7 @@ def mock_verdicts(claims: int | None = None, seed: int = 0, *, hostile: bool = F
         own["explanation"] += f" [{HOSTILE} | not in the paper]"
     tables = [own.assign(reading="study")]
     for reading, share in (("other", 0.15), *((name, 0.03) for name in SWITCHES)):
-        word = own["verdict"].where(generator.random(len(own)) > share, generator.choice(_WORDS[:3], len(own)))
+        word = own["verdict"].where(generator.random(len(own)) > share, generator.choice(_WORDS[:5], len(own)))
         word = word.where(own["verdict"] != "not run", "not run")
         tables.append(own.assign(reading=reading, verdict="not run" if reading in ON_TRAINING else word))
     return pd.concat(tables, ignore_index=True)
@@ -46,22 +47,28 @@ def mock_verdicts(claims: int | None = None, seed: int = 0, *, hostile: bool = F
 def _own(generator: np.random.Generator, count: int | None) -> pd.DataFrame:
     rows = []
     for claim in paper_claims()[:count]:
-        word = str(generator.choice(_WORDS, p=[0.45, 0.1, 0.3, 0.15]))
+        word = str(generator.choice(_WORDS, p=[0.35, 0.15, 0.15, 0.1, 0.1, 0.15]))
         facts = {name: getattr(claim, name) for name in COLUMNS if hasattr(claim, name)}
+        facts |= {"sentence": claim.sentence or claim.claim, "changed_after_run": False, "frozen_verdict": ""}
+        facts |= {"claims_checksum": "0123456789ab"}
         rows.append(facts | {"verdict": word} | _evidence(generator, word, claim.left, claim.right, claim.metric))
     return pd.DataFrame(rows).reindex(columns=list(COLUMNS))
 
 
 def _evidence(generator: np.random.Generator, word: str, left: str, right: str, metric: str) -> dict[str, object]:
     if word == "not run":
-        return {"explanation": "the experiment posthoc_map is not among the results", "datasets": 0, "splits": 0}
+        reason = "the experiment posthoc_map is not among the results"
+        return {"explanation": reason, "short": f"Not run: {reason}.", "datasets": 0, "splits": 0}
     lower, p_value = int(generator.integers(0, 45)), float(generator.random() ** 3)
     share = lower / 44
     return {
         "explanation": f"{left} has the lower {metric} than {right} on {lower} of 44 datasets, the higher on "
         f"{44 - lower}; mean ranks 1.39 and 2.14, Holm-corrected Wilcoxon p = {p_value:.2g}",
+        "short": f"{left} is lower in {metric} than {right} on {lower} of 44 datasets.",
         "estimate": share,
         "quantity": f"share of datasets where {left} has the lower {metric} than {right}",
+        "limit": 0.5,
+        "published": 0.7 if metric == "NLL" else np.nan,
         "low": max(0.0, share - 0.14),
         "high": min(1.0, share + 0.14),
         "p_value": p_value,
