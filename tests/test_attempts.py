@@ -16,8 +16,8 @@ from qrt.errors import UserError
 from qrt.results.tables import read_frames
 from qrt.running.attempts import MOST_ATTEMPTS, given_up, noted_attempt, notes_beside, read_attempts, reason_to_give_up
 from qrt.study.family import Family
-from test_data_way import fetch_into, prepare_in
-from test_study import RESULTS, Project
+from support.data_folders import fetch_into, prepare_in
+from support.projects import RESULTS, Project
 
 FAMILY = Family(
     name="mlp-3.plain",
