@@ -25,7 +25,8 @@ TINY: dict[str, Any] = {
     "training": {"max_epochs": 4, "patience": 2},
 }
 SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
-RESULTS = load_config(TINY, SCHEMA, PROJECT).results
+_STUDY = load_config(TINY, SCHEMA, PROJECT)
+RESULTS, NETWORKS = _STUDY.results, _STUDY.networks
 VOLATILE = ["train_seconds", "package_version", "torch_version", "threads", "cpu"]
 
 
