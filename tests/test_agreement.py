@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,6 +14,7 @@ from matplotlib.text import Text
 from scipy import stats
 
 from qrt import published
+from qrt.__main__ import main
 from qrt.figures import style
 from qrt.figures.agreement import draw_agreement
 from qrt.statistics.agreement import (
@@ -27,7 +30,9 @@ from qrt.statistics.agreement import (
     split_differences,
     time_agreement,
 )
+from qrt.study.config import StudyConfig, load_config, read_schema
 
+PROJECT = Path(__file__).resolve().parent.parent
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -318,3 +323,37 @@ def test_names_of_many_outliers_do_not_cover_each_other() -> None:
     assert len(boxes) == 8
     overlaps = sum(a.overlaps(b) for place, a in enumerate(boxes) for b in boxes[:place])
     assert overlaps <= 2  # boxes here include the lines to the markers
+
+
+@pytest.mark.parametrize("demonstration", [False, True])
+def test_the_command_compares_a_study_and_explains_itself_in_a_demonstration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demonstration: bool
+) -> None:
+    monkeypatch.setattr(StudyConfig, "is_demonstration", demonstration, raising=False)
+    schema = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
+    study = load_config({"datasets": ["Yacht", "CPU"]}, schema, PROJECT)
+    differences([("Yacht", "QRTC", 0.0, 0.1), ("CPU", "QRTC", 0.0, 0.1)]).to_csv(tmp_path / "differences.csv")
+    runs = main_runs({"BASE": [1.0, 2.0, 3.0], "QRTC": [2.0, 2.0, 2.5]}, dataset="Yacht")
+    runs.to_parquet(tmp_path / "methods.parquet")
+    selected_as_published().to_csv(tmp_path / "selected.csv", index=False)
+    seconds = {"seconds_per_epoch": 1.0, "published_train_seconds": 10.0, "published_epochs": 5.0}
+    times = [{"dataset": "Yacht", "method": method} | seconds for method in ("BASE", "QRTC")]
+    pd.DataFrame(times).to_csv(tmp_path / "times.csv", index=False)
+    pd.DataFrame({"dataset": ["Yacht", "CPU"], "status": "verified"}).to_csv(tmp_path / "datasets.csv", index=False)
+    files = {
+        "datasets": "datasets.csv",
+        "differences": "differences.csv",
+        "methods": "methods.parquet",
+        "selected": "selected.csv",
+        "times": "times.csv",
+    }
+    given = [part for name, file in files.items() for part in (f"--{name}", str(tmp_path / file))]
+    main(["agreement", "--study", json.dumps(study.facts()), *given, "--out", str(tmp_path)])
+    page = (tmp_path / "agreement.html").read_text(encoding="utf-8")
+    points = pd.read_csv(tmp_path / "agreement.csv")
+    assert ("nothing to compare in a demonstration" in page) == demonstration
+    assert points["dataset"].tolist() == ([] if demonstration else ["Yacht", "CPU"])
+    assert list(points.columns) == list(FIGURE2_POINTS)
+    if not demonstration:
+        assert points["ours_median"].to_numpy() == pytest.approx([0.0, math.nan], nan_ok=True)
+    assert all((tmp_path / f"agreement.{form}").stat().st_size for form in ("md", "pdf", "png"))

@@ -235,6 +235,15 @@ def test_a_claim_that_was_changed_after_the_run_is_marked() -> None:
     assert page.count("Before the change") == len(CHANGED_AFTER_RUN)
 
 
+def test_a_claim_by_definition_has_no_verdict_unless_it_failed() -> None:
+    verdicts = mock_verdicts(20).assign(verdict="confirmed")
+    for word, shown in (("confirmed", "≡ by definition"), ("contradicted", "✗ contradicted")):
+        verdicts.loc[verdicts["id"] == BY_DEFINITION[0], "verdict"] = word
+        page = scorecard_page(verdicts, mock_study())
+        card = page[page.index(f'id="{BY_DEFINITION[0]}"') :].split("</article>")[0]
+        assert f">{shown}</span>" in card
+
+
 def test_verdicts_of_an_older_table_are_shown_by_section() -> None:
     old = mock_verdicts(20).drop(columns=list(NEW_COLUMNS))
     page = scorecard_page(old, mock_study())

@@ -172,5 +172,9 @@ def test_tables_can_be_written_for_people(reading: Any) -> None:
     for table, words in ((times, caption(reading)), (methods, CAPTION)):
         latex = to_latex(table, words, "tab:x")
         assert latex.count(r" \\") == len(table) + 2
+        is_wide = table is times
+        places = [latex.find(part) for part in (r"\begin{landscape}", r"\begin{longtable}", r"\end{landscape}")]
+        assert (sorted(places) == places and places[0] > 0) == is_wide
+        assert ("pdflscape" in latex) == is_wide
         assert to_markdown(table, words).count("\n| ") == len(table) + 2
     assert "cannot be compared" in caption(reading)

@@ -15,6 +15,7 @@ import pytest
 from conftest import PROJECT
 from qrt.claims import verdict_job
 from qrt.claims.claim import paper_claims
+from qrt.claims.verdict import VERDICTS
 from qrt.claims.verdict_job import KEY_NUMBERS, Pool, judge_readings, read_verdicts
 from qrt.results.readings import OTHER, STUDY, families_of_other_readings, read_methods, readings
 from qrt.results.tables import METRICS, RUNS, TABLES, as_table
@@ -143,7 +144,7 @@ def test_claims_are_judged_under_every_reading(tmp_path: Path, monkeypatch: pyte
     pool = Pool(runs=runs, methods=methods_of(study, runs), dataset_table=table, **empty)
     verdicts, numbers = judge_readings(study, pool, log=lambda line: None)
     assert verdicts.groupby("reading").size().to_dict() == dict.fromkeys(readings(study), len(claims))
-    assert set(verdicts["verdict"]) <= {"confirmed", "contradicted", "inconclusive", "not run"}
+    assert set(verdicts["verdict"]) <= set(VERDICTS)
     assert list(numbers.columns) == list(KEY_NUMBERS)
     # Three datasets cannot show what 44 would have to show.
     significance = verdicts[(verdicts["rule"] == "significantly_better") & (verdicts["reading"] == STUDY)]

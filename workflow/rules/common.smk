@@ -10,6 +10,7 @@ from snakemake.exceptions import WorkflowError
 from qrt.data.embedded import EMBEDDED
 from qrt.data.fetch import next_attempt
 from qrt.data.raw_store import RAW_FORMAT
+from qrt.data.record import is_available
 from qrt.data.summary import left_out
 from qrt.errors import UserError
 from qrt.figures.kinds import statistics_tables
@@ -19,7 +20,14 @@ from qrt.running.interruption import stop_jobs_when_interrupted
 from qrt.running.status import tell_progress, training_jobs
 from qrt.running.study_files import TUNED_FOR_ONE, StudyFiles
 from qrt.study import cost
-from qrt.study.artifacts import ARTIFACTS, FIGURES, TABLES, is_example, in_order, short_target
+from qrt.study.artifacts import (
+    ARTIFACTS,
+    FIGURES,
+    TABLES,
+    is_example,
+    in_order,
+    short_target,
+)
 from qrt.study.config import load_config, read_schema
 
 try:
@@ -71,6 +79,13 @@ def fetch_version(wildcards):
     if wildcards.dataset in EMBEDDED:
         return code_version("qrt.data.embedded")
     return RAW_FORMAT
+
+
+def record_of(wildcards):
+    """The record of the prepared data. Data that is there does not change (`prepare` refuses it where networks were
+    trained), so preparing it again is no reason to train again; data that was unavailable may have come."""
+    record = LAYOUT.prepared(wildcards.dataset)
+    return ancient(record) if is_available(Path(record)) else record
 
 
 def family_of(wildcards):

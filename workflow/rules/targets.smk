@@ -7,6 +7,18 @@ rule main:
         FILES.tuned(["main", "regularised"]),
 
 
+rule networks:
+    """Every network trained and evaluated, and no figure."""
+    input:
+        FILES.evaluated("runs"),
+
+
+rule timed:
+    """The training times of Table 2, and no table."""
+    input:
+        FILES.times(),
+
+
 rule figures:
     """Every figure of the paper."""
     input:

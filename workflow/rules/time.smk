@@ -4,7 +4,7 @@
 rule time:
     """The tuned networks of the main comparison on one dataset and split, each trained alone."""
     input:
-        record=LAYOUT.prepared("{dataset}"),
+        record=record_of,
         arrays=ancient(multiext(LAYOUT.prepared("{dataset}", ""), "x.npy", "y.npy")),
         methods=LAYOUT.tuned_for_one("timed", "{dataset}"),
     output:

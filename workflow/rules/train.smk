@@ -5,16 +5,15 @@
 rule train:
     """One family of networks on one dataset and split, trained as a stack: what the networks say, and no metric."""
     input:
-        # The record has the checksums of the arrays: prepared again with the same numbers, nothing is trained again.
-        record=LAYOUT.prepared("{dataset}"),
+        record=record_of,
         arrays=ancient(multiext(LAYOUT.prepared("{dataset}", ""), "x.npy", "y.npy")),
     output:
         trained_file("{dataset}", "{seed}", "{split}", "{family}"),
+    log:
+        LAYOUT.training_log("{dataset}", "{seed}", "{split}", "{family}"),
     wildcard_constraints:
         dataset=one_of(set(STUDY.datasets) - set(FILES.large_datasets)),
         family=one_of(FILES.families_first),
-    log:
-        LAYOUT.training_log("{dataset}", "{seed}", "{split}", "{family}"),
     priority: 10
     group:
         lambda wildcards: job_of(wildcards).group

@@ -117,11 +117,9 @@ def _corrections(claims: Sequence[Claim], workings: Workings) -> dict[str, float
             passages.setdefault(claim.statement, {})[claim.id] = pair.p_value
     corrections: dict[str, float] = {}
     for p_values in passages.values():
-        own = np.array(list(p_values.values()))
-        corrected = holm(own)
-        corrections |= {
-            name: float(after / p) for name, p, after in zip(p_values, own, corrected, strict=True) if p > 0
-        }
+        corrected = holm(np.array(list(p_values.values())))
+        both = zip(p_values.items(), corrected, strict=True)
+        corrections |= {name: float(after / before) for (name, before), after in both if before > 0}
     return corrections
 
 

@@ -43,6 +43,15 @@ def read_record(path: Path) -> dict[str, Any]:
     return record
 
 
+def is_available(path: Path) -> bool:
+    """Whether there is a record at `path` that says that the data is available."""
+    try:
+        record = parsed_record(path.read_bytes())
+    except OSError:
+        return False
+    return record is not None and record["status"] == "available"
+
+
 def parsed_record(content: bytes) -> dict[str, Any] | None:
     """The record in the bytes of its file, or None where they are not those that were written."""
     try:

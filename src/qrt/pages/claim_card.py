@@ -82,7 +82,7 @@ def is_marked(claim: Mapping[str, Any], mark: str) -> bool:
 def claim_card(claim: dict[str, Any], readings: Readings, study: StudyWords) -> Html:
     """One claim: verdict, sentence, what was found, strip; numbers and notes unfold."""
     verdict, switches = claim["verdict"], readings.switches.get(claim["id"], [])
-    marks = [remark.partition(":")[0].lower() for mark, remark in REMARKS.items() if is_marked(claim, mark)]
+    marks = ["changed after the run"] if is_marked(claim, "changed_after_run") else []
     if readings.differs(claim) or switches:
         marks.append("depends on the protocol")
     facts = {
@@ -94,7 +94,7 @@ def claim_card(claim: dict[str, Any], readings: Readings, study: StudyWords) -> 
     short = "" if study.demonstration else text(claim.get("short")) or text(claim["explanation"])
     return tag(
         "article",
-        tag("div", badge(verdict), *(tag("span", mark, class_="mark") for mark in marks), class_="judged"),
+        tag("div", _head(claim, study), *(tag("span", mark, class_="mark") for mark in marks), class_="judged"),
         tag(
             "div",
             tag("p", sentence, class_="sentence"),
@@ -107,6 +107,14 @@ def claim_card(claim: dict[str, Any], readings: Readings, study: StudyWords) -> 
         id=claim["id"],
         **facts,
     )
+
+
+def _head(claim: Mapping[str, Any], study: StudyWords) -> Html:
+    """The verdict; of a claim that cannot fail it would be idle, unless it did fail."""
+    cannot_fail = is_marked(claim, "by_definition") and claim["verdict"] in {"confirmed", NOT_RUN}
+    if cannot_fail and not study.demonstration:
+        return tag("span", "≡ by definition", class_="verdict not-run")
+    return badge(claim["verdict"])
 
 
 def _notes(claim: dict[str, Any], readings: Readings, study: StudyWords) -> Html:

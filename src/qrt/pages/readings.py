@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from qrt.claims.verdict import VERDICTS
 from qrt.pages.page import DEMONSTRATION
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import SWITCHES
 from qrt.text.words import counted, listed
 
-VERDICTS = ("confirmed", "leans confirmed", "inconclusive", "leans contradicted", "contradicted", "not run")
 NOT_RUN = "not run"
 NOT_JUDGED = "A demonstration judges no claim."
 PAPER = "Probabilistic Calibration by Design for Neural Network Regression"

@@ -11,6 +11,7 @@ from qrt.data.sheet import paper_datasets
 from qrt.results.readings import other_preset
 from qrt.study.artifacts import ARTIFACTS
 from qrt.study.config import StudyConfig
+from qrt.study.experiments import x_scale_matters
 from qrt.study.protocol import Protocol, describe
 from qrt.text.words import counted
 
@@ -37,9 +38,7 @@ class StudyWords:
         return f"{asked} ({self.of_paper} of the paper's {len(paper_datasets())}), {counted(self.splits, 'split')}"
 
 
-def study_words(
-    study: StudyConfig, dataset_table: pd.DataFrame, affected: Mapping[str, tuple[str, ...]] | None = None
-) -> StudyWords:
+def study_words(study: StudyConfig, dataset_table: pd.DataFrame) -> StudyWords:
     """The words for a study whose datasets are those of Table 3."""
     available = dataset_table[dataset_table["status"] != "unavailable"]
     return StudyWords(
@@ -52,5 +51,5 @@ def study_words(
         splits=len(study.splits),
         figures=tuple(ARTIFACTS),
         demonstration=getattr(study, "is_demonstration", False),  # a property that StudyConfig is about to get
-        affected=affected or {},
+        affected={"x_scale": tuple(name for name in available["dataset"] if x_scale_matters(name))},
     )

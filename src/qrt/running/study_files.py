@@ -31,7 +31,7 @@ class StudyFiles:
     @cached_property
     def layout(self) -> Layout:
         """Where the files are."""
-        return Layout(self.study.results, self.study.networks)
+        return Layout(self.study.results, self.study.networks, self.study.figures)
 
     @cached_property
     def plan(self) -> Plan:

@@ -64,6 +64,7 @@ class StudyConfig:
     published: bool  # whether figures show the published values beside ours
     results: str  # folder of what depends on the protocol
     networks: str  # folder of trained networks, which depends on the length of training only
+    figures: str  # folder of figures, tables and pages
 
     def facts(self) -> dict[str, Any]:
         """What results and figures depend on, as JSON has it: everything but paths and sources of the data."""
@@ -159,6 +160,7 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
         only_finished=config["only_finished"],
         published=config["published"],
         results=_results_folder(config["protocol"], config["switches"]) + _length_of_training(config, schema),
+        figures=config["figures"],
         networks=f"results/networks{_length_of_training(config, schema)}",
     )
 

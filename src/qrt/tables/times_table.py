@@ -47,7 +47,7 @@ def caption(per_epoch: str) -> str:
         "Training time in seconds on one thread, selected epoch and time per epoch, means over splits; in brackets: "
         f"the paper's Table 2. Our time per epoch is divided by {epochs}, the published one by the selected epoch, "
         "which the paper counts from 0 and we from 1. Times of different machines cannot be compared; the ratio of the "
-        "times per epoch of QRTC and BASE can, if QRTC is trained as it was then, with a second forward pass and the map's "
+        "times per epoch of QRTC and BASE can, if QRTC is trained as it was, with a second forward pass and the map's "
         "formula pair by pair (last column). BASE also trains on the calibration rows, so its epochs are longer. "
         "Last line: medians over the datasets with both values."
     )
