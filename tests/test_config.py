@@ -50,15 +50,42 @@ def test_shipped_configurations_are_valid() -> None:
         load(yaml.safe_load((PROJECT / file).read_text()))
 
 
-def test_single_switch_is_turned_against_the_preset() -> None:
+@pytest.mark.parametrize(
+    ("typed", "key", "value"),
+    [
+        ("splits=[0, 3]", "splits", (0, 3)),
+        ("seeds=2", "seeds", (0, 1)),
+        ("published=false", "published", False),
+        ("only_finished=true", "only_finished", True),
+        ("mirror=null", "mirror", None),
+        ("training={max_epochs: 4}", "training", {"max_epochs": 4, "patience": 15}),
+        ("datasets=[Yacht]", "datasets", ("Yacht",)),
+    ],
+)
+def test_values_of_the_command_line_are_what_the_schema_wants(typed: str, key: str, value: Any) -> None:
+    name, _, text = typed.partition("=")
+    raw = {name: yaml.load(text, Loader=yaml.BaseLoader)}  # as Snakemake reads what is no plain number
+    assert getattr(load(raw), key) == value
+
+
+def test_switches_and_own_data_of_the_command_line_are_what_the_schema_wants(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("1,2\n1,2\n")
+    text = "{switches: {bandwidth_grid: [0.1, 1e-2], pce: null}, own_datasets: {mine: {path: 1.csv, target: 2}}}"
+    study = load(yaml.load(text, Loader=yaml.BaseLoader), tmp_path)
+    assert study.protocol.bandwidth_grid == (0.1, 0.01)
+    assert study.protocol.pce == PROTOCOLS["paper"].pce
+    assert study.own_datasets["mine"].target == "2", "the name of a column stays a text"
+
+
+def test_single_switch_is_changed_against_the_preset() -> None:
     protocol = load({"protocol": "released", "switches": {"pce": "levels", "bandwidth_grid": [0.1]}}).protocol
     assert (protocol.pce, protocol.bandwidth_grid) == ("levels", (0.1,))
     assert protocol.posthoc_on == PROTOCOLS["released"].posthoc_on
 
 
-def test_presets_differ_in_every_one_of_the_eleven_switches() -> None:
+def test_presets_differ_in_every_one_of_the_nineteen_switches() -> None:
     paper, released = (vars(PROTOCOLS[name]) for name in ("paper", "released"))
-    assert len(paper) == 11
+    assert len(paper) == 19
     assert all(paper[name] != released[name] for name in paper)
 
 

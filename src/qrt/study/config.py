@@ -120,6 +120,7 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
     All problems found are told in one message (UserError).
     """
     try:
+        raw = without_texts(raw, schema)
         # Python refuses to print an integer of thousands of digits, so these come before the schema has its say.
         problems = [f"{where}: should be a finite number" for where in _infinite(raw)]
     except RecursionError as error:
@@ -167,6 +168,36 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
 def _own_dataset(path: Path, entry: Mapping[str, Any]) -> OwnDataset:
     shape = estimated_shape(path) if _is_file(path) else (0, 0)
     return OwnDataset(path, entry["target"], tuple(entry["categorical"]), shape)
+
+
+def without_texts(value: Any, schema: Mapping[str, Any]) -> Any:
+    """`value` with numbers, true, false and null in place of texts wherever the schema wants those, at any depth.
+
+    Snakemake hands over what is in brackets or braces on the command line as texts: `--config splits=[0]`.
+    """
+    if isinstance(value, Mapping):
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties") or {}
+        return {name: without_texts(entry, properties.get(name, others)) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [without_texts(entry, schema.get("items", {})) for entry in value]
+    if not isinstance(value, str):
+        return value
+    kinds = schema.get("type", [])
+    if value == "null" and ("null" in kinds or None in schema.get("enum", [])):
+        return None
+    if value in ("true", "false") and "boolean" in kinds:
+        return value == "true"
+    return _number(value) if "number" in kinds or "integer" in kinds else value
+
+
+def _number(text: str) -> int | float | str:
+    """The number that a text stands for; the text, if it stands for none."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
 
 
 def with_defaults(value: Any, schema: Mapping[str, Any]) -> Any:
