@@ -23,6 +23,7 @@ from qrt.errors import UserError
 from qrt.tables.dataset_table import dataset_table
 from support.data_folders import fetch_into, files_below, make_mirror, prepare_in, yacht_csv
 
+
 def test_dataset_of_the_mirror_goes_all_the_way(tmp_path: Path) -> None:
     record = fetch_into(tmp_path, mirror=make_mirror(tmp_path / "mirror", yacht_csv()))
     assert record["status"] == "available"

@@ -56,9 +56,7 @@ def test_no_metric_is_written_and_none_is_computed() -> None:
     assert "qrt.engine.evaluation" not in dependencies("qrt.commands.train")
 
 
-def test_network_remembers_how_and_on_what_it_was_trained(
-    networks: dict[Variant, NetworkResult], folder: Path
-) -> None:
+def test_network_remembers_how_and_on_what_it_was_trained(networks: dict[Variant, NetworkResult], folder: Path) -> None:
     for network in networks.values():
         assert (network.status, network.reason, network.epochs) == ("ok", "", 4)
         assert network.selected_epoch in (2, 4)

@@ -174,7 +174,9 @@ def test_each_seed_is_tuned_as_a_study_of_its_own() -> None:
 def test_networks_trained_under_other_conditions_are_not_taken(switch: str) -> None:
     network = with_map(0.2, -1)
     values = {name: getattr(PROTOCOLS[name], switch) for name in ("paper", "released")}
-    rows = [run(network, test_nll=nll, **{switch: value}) for nll, value in zip((1.0, 2.0), values.values(), strict=True)]
+    rows = [
+        run(network, test_nll=nll, **{switch: value}) for nll, value in zip((1.0, 2.0), values.values(), strict=True)
+    ]
     assert tune(rows, network)["test_nll"].tolist() == [1.0]
     assert tune(rows, network, **{switch: values["released"]})["test_nll"].tolist() == [2.0]
 

@@ -17,7 +17,7 @@ from qrt.figures.kinds import statistics_tables
 from qrt.running.attempts import given_up
 from qrt.code_version import code_version
 from qrt.running.interruption import stop_jobs_when_interrupted
-from qrt.running.status import tell_progress, training_jobs
+from qrt.running.status import note_study, tell_progress, training_jobs
 from qrt.running.study_files import TUNED_FOR_ONE, StudyFiles
 from qrt.study import cost
 from qrt.study.artifacts import (
@@ -83,7 +83,8 @@ def fetch_version(wildcards):
 
 def record_of(wildcards):
     """The record of the prepared data. Data that is there does not change (`prepare` refuses it where networks were
-    trained), so preparing it again is no reason to train again; data that was unavailable may have come."""
+    trained), so preparing it again is no reason to train again; data that was unavailable may have come.
+    """
     record = LAYOUT.prepared(wildcards.dataset)
     return ancient(record) if is_available(Path(record)) else record
 
@@ -134,6 +135,7 @@ onstart:
     # scheduler each second: after a thousand jobs it does little else (docs/cluster.md, "Under load").
     workflow.scheduler.job_rate_limiter = None
     stop_jobs_when_interrupted(leave_unlocked)
+    note_study(STUDY)
     tell_progress(training_jobs(FILES, planned_trainings()))
 
 
