@@ -19,6 +19,7 @@ from qrt.code_version import code_version
 from qrt.running.interruption import stop_jobs_when_interrupted
 from qrt.running.status import note_study, tell_progress, training_jobs
 from qrt.running.study_files import TUNED_FOR_ONE, StudyFiles
+from qrt.running.targets import what_was_meant
 from qrt.study import cost
 from qrt.study.artifacts import (
     ARTIFACTS,

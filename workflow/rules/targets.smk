@@ -48,3 +48,13 @@ for artifact_name in ARTIFACTS:
     workflow.get_rule(short_target(artifact_name)).docstring = (
         f"{ARTIFACTS[artifact_name].number}: {ARTIFACTS[artifact_name].title}."
     )
+
+
+rule unknown:
+    """No target: says what was probably meant by a name that is none, such as fig3."""
+    input:
+        lambda wildcards: what_was_meant(wildcards.name, list(rules.__dict__)),
+    output:
+        "{name}",
+    wildcard_constraints:
+        name="[A-Za-z0-9_]+",
