@@ -53,7 +53,9 @@ for artifact_name in ARTIFACTS:
 rule unknown:
     """No target: says what was probably meant by a name that is none, such as fig3."""
     input:
-        lambda wildcards: what_was_meant(wildcards.name, list(rules.__dict__)),
+        lambda wildcards: what_was_meant(
+            wildcards.name, [rule.name for rule in workflow.rules]
+        ),
     output:
         "{name}",
     wildcard_constraints:
