@@ -10,7 +10,7 @@ import yaml
 from conftest import PROJECT
 from qrt.documentation.configuration import documentation
 from qrt.errors import UserError
-from qrt.study.config import StudyConfig, load_config, read_config, read_schema
+from qrt.study.config import PAPER_TRAINING, StudyConfig, load_config, read_config, read_schema
 from qrt.study.protocol import PROTOCOLS
 
 SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
@@ -35,6 +35,47 @@ def test_every_key_is_documented_and_has_a_valid_default(key: str, part: dict[st
     assert part["description"].strip()
     assert "default" in part, key
     jsonschema.validate(part["default"], part)
+
+
+def test_full_training_is_the_default() -> None:
+    assert load({}).training == PAPER_TRAINING
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({}, ""),
+        ({"datasets": ["Yacht", "linear"]}, ""),
+        ({"datasets": ["Yacht"], "training": {"max_epochs": 9000}}, ""),
+        ({"datasets": ["Yacht"], "training": {"max_epochs": 4999}}, "short training"),
+        ({"datasets": ["Yacht"], "training": {"patience": 14}}, "short training"),
+        ({"datasets": ["linear"]}, "training on embedded data"),
+        ({"datasets": ["linear", "skewed"], "training": {"max_epochs": 4}}, "short training on embedded data"),
+    ],
+)
+def test_short_training_or_other_data_is_a_demonstration(config: dict[str, Any], words: str) -> None:
+    study = load(config)
+    assert study.is_demonstration == bool(words)
+    assert study.demonstration == (f"demonstration: {words}, no statement about the paper" if words else "")
+
+
+def test_study_of_own_data_alone_is_a_demonstration(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("x,y\n1,2\n")
+    study = load({"datasets": ["linear"], "own_datasets": {"mine": {"path": "mine.csv", "target": "y"}}}, tmp_path)
+    assert study.demonstration == "demonstration: training on other data, no statement about the paper"
+
+
+@pytest.mark.parametrize(
+    ("training", "words"),
+    [
+        ({}, ""),
+        ({"max_epochs": 4}, "trained for at most 4 epochs (5,000 in the paper)"),
+        ({"max_epochs": 10_000}, "trained for at most 10,000 epochs (5,000 in the paper)"),
+        ({"patience": 20}, "patience 20 (15 in the paper)"),
+    ],
+)
+def test_training_that_is_not_the_papers_is_told(training: dict[str, int], words: str) -> None:
+    assert load({"training": training}).training_words == words
 
 
 def test_empty_configuration_is_the_whole_study_under_the_papers_protocol() -> None:

@@ -25,6 +25,7 @@ from qrt.study.protocol import Protocol, resolve_protocol
 MIRROR_VARIABLE = "QRT_MIRROR"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")  # of a dataset: part of paths and of shell commands
 _PLACES = ("own_datasets", "mirror", "sources")
+PAPER_TRAINING = {"max_epochs": 5000, "patience": 15}
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,41 @@ class StudyConfig:
     def facts(self) -> dict[str, Any]:
         """What results and figures depend on, as JSON has it: everything but paths and sources of the data."""
         return {name: value for name, value in asdict(self).items() if name not in _PLACES}
+
+    @property
+    def is_demonstration(self) -> bool:
+        """Whether results say nothing about the paper: training is shorter, or no dataset is one of the paper's."""
+        return self._is_short or not self._has_paper_data
+
+    @property
+    def demonstration(self) -> str:
+        """What figures and pages say of a demonstration; empty for a study of the paper."""
+        if not self.is_demonstration:
+            return ""
+        training = "short training" if self._is_short else "training"
+        if not self._has_paper_data:
+            training += f" on {'embedded data' if set(self.datasets) <= set(EMBEDDED) else 'other data'}"
+        return f"demonstration: {training}, no statement about the paper"
+
+    @property
+    def training_words(self) -> str:
+        """How training differs from the paper's; empty where it does not."""
+        epochs, patience = self.training["max_epochs"], self.training["patience"]
+        of_paper = PAPER_TRAINING["max_epochs"], PAPER_TRAINING["patience"]
+        words = []
+        if epochs != of_paper[0]:
+            words.append(f"trained for at most {epochs:,} epochs ({of_paper[0]:,} in the paper)")
+        if patience != of_paper[1]:
+            words.append(f"patience {patience} ({of_paper[1]} in the paper)")
+        return ", ".join(words)
+
+    @property
+    def _is_short(self) -> bool:
+        return any(self.training[name] < of_paper for name, of_paper in PAPER_TRAINING.items())
+
+    @property
+    def _has_paper_data(self) -> bool:
+        return bool(set(self.datasets) & set(paper_datasets()))
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> StudyConfig:
