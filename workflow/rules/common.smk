@@ -46,6 +46,8 @@ PROTOCOL_JSON = json.dumps(vars(STUDY.protocol), sort_keys=True)
 STUDY_JSON = json.dumps(STUDY.facts(), sort_keys=True)
 # Written with the scorecard, so the report can say what came out.
 LANDING_PAGE = LAYOUT.statistics("scorecard", "landing.rst")
+# One seed has nothing to be compared with.
+SEEDS_PAGE = ["seeds"] if len(STUDY.seeds) > 1 else []
 
 # What every job finds in its environment. Where data comes from is no parameter of a rule: the same data from
 # another source is no reason to run anything again.

@@ -60,8 +60,7 @@ def draw_difference_bars(
         theirs = published[["dataset", "method", "difference", "standard_error"]].set_axis(ours.columns, axis=1)
     ours, theirs = (_drawn(rows, datasets, methods) for rows in (ours, theirs))
 
-    for place in range(1, len(datasets), 2):  # lead the eye from a name to its bars
-        axes.axvspan(place - 0.5, place + 0.5, color="#f4f4f4", linewidth=0, zorder=0)
+    shade_slots(axes, datasets)
     width = min(BARS_SHARE / len(methods), WIDEST_BAR * len(datasets) / style.panel_inches(axes)[0])
     apart = 0.2 * width if len(theirs) else 0.0  # our error bars to the left, published ones to the right
     for place, method in enumerate(methods):
@@ -85,7 +84,7 @@ def draw_difference_bars(
     axes.grid(axis="y")
     baseline = per_dataset["baseline"].iloc[0]
     axes.set_ylabel(f"← better   {metric} − {style.plain(style.method_name(baseline))}\n{scale}")
-    _name_datasets(axes, datasets)
+    name_datasets(axes, datasets)
     return len(theirs) > 0
 
 
@@ -111,7 +110,14 @@ def name_size(datasets: Sequence[str], inches: float) -> tuple[int, float]:
     return 90, min(LARGEST_NAME, 0.82 * 72 * slot)
 
 
-def _name_datasets(axes: Axes, datasets: Sequence[str]) -> None:
+def shade_slots(axes: Axes, datasets: Sequence[str]) -> None:
+    """Shade every second dataset, to lead the eye from a name to what is drawn above it."""
+    for place in range(1, len(datasets), 2):
+        axes.axvspan(place - 0.5, place + 0.5, color="#f4f4f4", linewidth=0, zorder=0)
+
+
+def name_datasets(axes: Axes, datasets: Sequence[str]) -> None:
+    """The datasets have the places 0, 1, ... of the x-axis and their names below it."""
     angle, size = name_size(datasets, style.panel_inches(axes)[0])
     names = [style.plain(style.short_name(dataset)) for dataset in datasets]
     axes.set_xticks(range(len(datasets)), names, rotation=angle, size=size)

@@ -181,8 +181,9 @@ def disagreements_page(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, study:
     parts = [_switch_section(switch, changes[switch.name], key_numbers, study) for switch in in_order()]
     overview = _overview(changes, key_numbers, study)
     return document(
-        "Disagreements", lede, overview, *parts, file="disagreements.html", demonstration=study.demonstration
-    )
+        "Disagreements", lede, overview, *parts,
+        file="disagreements.html", pages=study.pages, demonstration=study.demonstration,
+    )  # fmt: skip
 
 
 def _overview(changes: dict[str, ChangedVerdicts], key_numbers: pd.DataFrame, study: StudyWords) -> Html:

@@ -105,6 +105,7 @@ def scorecard_page(verdicts: pd.DataFrame, study: StudyWords, frozen: str = "") 
         _gallery(own, study),
         paragraph(frozen, class_="soft") if frozen else "",
         file="scorecard.html",
+        pages=study.pages,
         demonstration=study.demonstration,
     )
 

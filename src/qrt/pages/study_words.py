@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from qrt.data.sheet import paper_datasets
+from qrt.pages.page import PAGES, SEEDS_PAGE
 from qrt.results.readings import other_preset
 from qrt.study.artifacts import ARTIFACTS
 from qrt.study.config import StudyConfig
@@ -27,9 +28,15 @@ class StudyWords:
     asked: int  # by the configuration
     of_paper: int  # datasets with results that are the paper's
     splits: int
+    seeds: int = 1
     figures: tuple[str, ...] = ()  # artifacts whose files lie beside the pages
     demonstration: bool = False  # training is shortened, or no dataset is the paper's
     affected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # switch -> the only datasets it concerns
+
+    @property
+    def pages(self) -> dict[str, str]:
+        """The pages that the study has, for their menu: file -> name."""
+        return PAGES | SEEDS_PAGE if self.seeds > 1 else PAGES
 
     @property
     def basis(self) -> str:
@@ -49,6 +56,7 @@ def study_words(study: StudyConfig, dataset_table: pd.DataFrame) -> StudyWords:
         asked=len(study.datasets),
         of_paper=int(available["dataset"].isin(list(paper_datasets())).sum()),
         splits=len(study.splits),
+        seeds=len(study.seeds),
         figures=tuple(ARTIFACTS),
         demonstration=getattr(study, "is_demonstration", False),  # a property that StudyConfig is about to get
         affected={"x_scale": tuple(name for name in available["dataset"] if x_scale_matters(name))},
