@@ -10,12 +10,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 
-from conftest import PROJECT
 from qrt.claims.claim import paper_claims
 from qrt.study.artifacts import ARTIFACTS, FIGURES, in_order
 from support.browser import CHROMIUM, Browser

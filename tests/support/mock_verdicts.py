@@ -15,6 +15,7 @@ from qrt.pages.study_words import StudyWords
 from qrt.statistics.agreement import Agreement, agreement_statistics, figure1_agreement, time_agreement
 from qrt.study.protocol import PROTOCOLS, Protocol
 
+DEMONSTRATION = "demonstration: short training on embedded data, no statement about the paper"
 HOSTILE = "<img src=x onerror=alert(1)>"
 ON_TRAINING = ("kernel_width", "bandwidth_grid", "lambda_grid", "resnet")
 SWITCHES = tuple(field.name for field in fields(Protocol))
@@ -39,7 +40,7 @@ def mock_study(*, hostile: bool = False, demonstration: bool = False) -> StudyWo
         asked=7,
         of_paper=0 if demonstration else 5,
         splits=5,
-        demonstration=demonstration,
+        demonstration=DEMONSTRATION if demonstration else "",
     )
 
 

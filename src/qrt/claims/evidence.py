@@ -99,7 +99,7 @@ class Evidence:
     times: pd.DataFrame | None = None
     maps: pd.DataFrame | None = None
     predictions: pd.DataFrame | None = None
-    demonstration: bool = False  # short training, or none of the paper's datasets: no statement about the paper
+    demonstration: str = ""  # why the study says nothing about the paper: short training, or none of its datasets
 
 
 class Workings:

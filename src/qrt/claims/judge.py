@@ -20,8 +20,6 @@ from qrt.claims.table_rules import dataset_count, map_value
 from qrt.claims.verdict import NotRun, Verdict, counted, not_run
 from qrt.statistics.rank_tests import holm
 
-DEMONSTRATION = "demonstration: short training on embedded data, no statement about the paper"
-
 COLUMNS: dict[str, str] = {
     "id": "number of the claim",
     "statement": "passage of the paper that it is part of",
@@ -86,7 +84,7 @@ def _verdict(claim: Claim, workings: Workings, correction: float) -> Verdict:
     if claim.rule == rules.UNDECIDABLE:
         return not_run(f"no result of this study can decide it: {claim.undecidable_reason}")
     if workings.evidence.demonstration and not claim.needs_no_training:
-        return not_run(DEMONSTRATION)
+        return not_run(workings.evidence.demonstration)
     verdict = _settle(claim.rule, claim.settings | {"correction": correction}, workings)
     if verdict.verdict == "not run" or verdict.datasets < 2 or claim.rule == dataset_count.__name__:
         return verdict

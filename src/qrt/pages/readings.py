@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from qrt.claims.verdict import VERDICTS
-from qrt.pages.page import DEMONSTRATION
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import SWITCHES
 from qrt.text.words import counted, listed
@@ -116,7 +115,7 @@ def summary_lines(verdicts: pd.DataFrame, study: StudyWords) -> list[str]:
     """What was replicated, on what, and what came out, in about ten lines of plain text."""
     head = [f"Replication of “{PAPER}”", f"Protocol: {study.protocol}. Data: {study.basis}."]
     if study.demonstration:
-        return [*head, f"This is a {DEMONSTRATION}.", NOT_JUDGED]
+        return [*head, f"This is a {study.demonstration}.", NOT_JUDGED]
     own = of_reading(verdicts, "study")
     counted_apart = marked(own, "by_definition")
     own, by_definition = own[~counted_apart], own[counted_apart]

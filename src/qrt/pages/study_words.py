@@ -30,7 +30,7 @@ class StudyWords:
     splits: int
     seeds: int = 1
     figures: tuple[str, ...] = ()  # artifacts whose files lie beside the pages
-    demonstration: bool = False  # training is shortened, or no dataset is the paper's
+    demonstration: str = ""  # what is said of a demonstration: short training, or none of the paper's datasets
     affected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # switch -> the only datasets it concerns
 
     @property
@@ -58,6 +58,6 @@ def study_words(study: StudyConfig, dataset_table: pd.DataFrame) -> StudyWords:
         splits=len(study.splits),
         seeds=len(study.seeds),
         figures=tuple(ARTIFACTS),
-        demonstration=getattr(study, "is_demonstration", False),  # a property that StudyConfig is about to get
+        demonstration=study.demonstration,
         affected={"x_scale": tuple(name for name in available["dataset"] if x_scale_matters(name))},
     )
