@@ -11,7 +11,7 @@ import pytest
 
 from conftest import PROJECT
 from qrt.published import table2
-from qrt.statistics.times import OURS, QUANTITIES, TIMES, time_ratios, times_statistics
+from qrt.statistics.times import OURS, QUANTITIES, RELEASED, TIMES, time_ratios, times_statistics
 from qrt.study.config import load_config, read_schema
 from qrt.study.experiments import Experiment, plan_study
 from qrt.tables.method_table import CAPTION, for_people, method_table
@@ -32,6 +32,7 @@ def runs(dataset: str, method: str, seconds: list[float], epochs: list[int], sel
             "split": range(len(seconds)),
             "method": method,
             "status": "ok",
+            "way": "ours",
             "train_seconds": seconds,
             "epochs": epochs,
             "selected_epoch": selected,
@@ -139,11 +140,20 @@ def test_table_shows_ours_the_published_value_and_medians_over_both() -> None:
     assert table.loc["Yacht", "Time QRTC"] == "9.00 (11.13)"
     assert table.loc["Yacht", "Epochs QRTC"] == "30.0 (228.4)"
     assert table.loc["own_data", "Time QREGC"] == "–"
-    assert table.loc["own_data", RATIO] == "3.00"
+    assert table.loc["own_data", RATIO[OURS]] == "3.00"
     # own_data has no published value: the medians are over Yacht and MPG.
     assert table.loc[MEDIAN, "Time QRTC"] == f"{(9 + 27) / 2:.2f} ({(11.13 + 5.27) / 2:.2f})"
     yacht, mpg = (11.13 / 228.4) / (6.73 / 189.4), (5.27 / 73) / (3.54 / 64.2)
-    assert table.loc[MEDIAN, RATIO] == f"3.00 ({(yacht + mpg) / 2:.2f})"
+    assert table.loc[MEDIAN, RATIO[OURS]] == f"3.00 ({(yacht + mpg) / 2:.2f})"
+
+
+def test_the_released_way_of_qrtc_has_a_ratio_of_its_own() -> None:
+    as_released = measured()[lambda times: times["method"] != "QREGC"].assign(way=RELEASED)
+    as_released.loc[as_released["method"] == "QRTC", "train_seconds"] *= 2
+    statistics = times_statistics(pd.concat([measured(), as_released]), table2(), "trained")
+    ours, released = (time_ratios(statistics, way).set_index("dataset")["ratio"] for way in (OURS, RELEASED))
+    assert released.to_dict() == pytest.approx((2 * ours).to_dict())
+    assert times_table(statistics).set_index("Dataset").loc["own_data", RATIO[RELEASED]] == "6.00"
 
 
 def test_table_without_published_datasets_has_our_medians() -> None:
