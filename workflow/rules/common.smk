@@ -16,6 +16,7 @@ from qrt.errors import UserError
 from qrt.figures.kinds import statistics_tables
 from qrt.running.attempts import given_up
 from qrt.code_version import code_version
+from qrt.running.forgotten_steps import refuse_forgotten_steps
 from qrt.running.interruption import stop_jobs_when_interrupted
 from qrt.running.status import tell_progress, training_jobs
 from qrt.running.study_files import TUNED_FOR_ONE, StudyFiles
@@ -31,11 +32,9 @@ from qrt.study.artifacts import (
 from qrt.study.config import load_config, read_schema
 
 try:
-    STUDY = load_config(
-        config,
-        read_schema(PROJECT / "workflow/schemas/config.schema.yaml"),
-        root=PROJECT,
-    )
+    SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
+    STUDY = load_config(config, SCHEMA, root=PROJECT)
+    refuse_forgotten_steps(STUDY, SCHEMA)
 except UserError as error:
     raise WorkflowError(str(error))
 
