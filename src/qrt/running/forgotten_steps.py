@@ -14,15 +14,23 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from qrt.engine.variant import Variant
 from qrt.errors import UserError
 from qrt.figures.kinds import KINDS
 from qrt.results.tables import METRICS
 from qrt.study.artifacts import FIGURES
 from qrt.study.config import StudyConfig
+from qrt.study.cost import TrainingJob
 from qrt.study.experiments import BASE_MODELS, all_experiments
+from qrt.study.family import Family
 from qrt.study.protocol import PROTOCOLS
 
 _SCHEMA = "workflow/schemas/config.schema.yaml"
+_TRAINING = (
+    "qrt.engine.training_step",
+    "qrt.engine.stack",
+    "qrt.engine.variant",
+)  # where sources of maps are told apart
 
 
 def refuse_forgotten_steps(study: StudyConfig, schema: Mapping[str, Any]) -> None:
@@ -30,6 +38,16 @@ def refuse_forgotten_steps(study: StudyConfig, schema: Mapping[str, Any]) -> Non
     problems = [*_metrics(), *_networks(study), *_names_in_the_schema(study, schema), *_figures(study)]
     if problems:
         raise UserError("\n  - ".join(["An extension is incomplete (docs/extending.md):", *problems]))
+
+
+def refuse_unusable_claims() -> None:
+    """Raise UserError if a claim cannot be judged. Slower than the rest: for the start of a run, not for every call."""
+    from qrt.claims.claim import paper_claims
+
+    try:
+        paper_claims()
+    except UserError as error:
+        raise UserError(f"src/qrt/claims/claims.csv: {error}") from error
 
 
 def _metrics() -> Iterator[str]:
@@ -54,12 +72,25 @@ def _networks(study: StudyConfig) -> Iterator[str]:
         elif name not in {"none"} | _used_in_functions("qrt.engine.calibration_map"):
             yield f"post-hoc map {name!r} is never fitted: add it to fit_map in src/qrt/engine/calibration_map.py"
     networks = {network for method in methods for network in method.networks}
-    for model in sorted({network.base_model for network in networks}):
+    for model, network in {network.base_model: network for network in sorted(networks)}.items():
         if model not in _used_in_functions("qrt.engine.trainer"):
             yield f"base model {model!r} is never built: add it to build_network in src/qrt/engine/trainer.py"
+        if not _has_cost(network):
+            yield f"base model {model!r} has no cost: add it to the numbers of src/qrt/study/cost.py"
+    in_training = set[str]().union(*map(_used_in_functions, _TRAINING))
     for source in sorted({network.map_source or "" for network in networks} - {""}):
         if source not in _declared("qrt.engine.stack", "_ORDER"):
             yield f"source {source!r} of a map has no place in a stack: add it to _ORDER in src/qrt/engine/stack.py"
+        if source not in in_training:
+            yield f"source {source!r} of a map has no term in the loss: add it to src/qrt/engine/training_step.py"
+
+
+def _has_cost(network: Variant) -> bool:
+    job = TrainingJob((1, 1), Family("", (network,), (), curves=False), max_epochs=1)
+    try:
+        return job.seconds > 0 and job.memory(attempt=1) > 0
+    except KeyError:
+        return False
 
 
 def _names_in_the_schema(study: StudyConfig, schema: Mapping[str, Any]) -> Iterator[str]:
@@ -83,7 +114,7 @@ def _figures(study: StudyConfig) -> Iterator[str]:
     known = {(experiment.name, method.name) for experiment in everything for method in experiment.methods}
     for name, artifact in FIGURES.items():
         if artifact.kind not in KINDS:
-            yield f"{name}: no kind of figure is {artifact.kind!r}: add it to KINDS in src/qrt/figures/kinds/__init__.py"
+            yield f"{name}: {artifact.kind!r} is no kind of figure: add it to src/qrt/figures/kinds/__init__.py"
         if artifact.comparison is None:
             continue
         for one in (artifact.comparison.baseline, *artifact.comparison.compared):
