@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from conftest import PROJECT
+from support.data_folders import make_mirror, yacht_csv
 from support.snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
-from test_data_way import make_mirror, yacht_csv
 
 pytestmark = pytest.mark.workflow
 TABLE3 = "paper_figures/table3_datasets.csv"

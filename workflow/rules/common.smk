@@ -16,9 +16,14 @@ from qrt.errors import UserError
 from qrt.figures.kinds import statistics_tables
 from qrt.running.attempts import given_up
 from qrt.code_version import code_version
+from qrt.running.forgotten_steps import (
+    refuse_forgotten_steps,
+    refuse_unusable_claims,
+)
 from qrt.running.interruption import stop_jobs_when_interrupted
-from qrt.running.status import tell_progress, training_jobs
+from qrt.running.status import note_study, tell_progress, training_jobs
 from qrt.running.study_files import TUNED_FOR_ONE, StudyFiles
+from qrt.running.targets import what_was_meant
 from qrt.study import cost
 from qrt.study.artifacts import (
     ARTIFACTS,
@@ -31,11 +36,9 @@ from qrt.study.artifacts import (
 from qrt.study.config import load_config, read_schema
 
 try:
-    STUDY = load_config(
-        config,
-        read_schema(PROJECT / "workflow/schemas/config.schema.yaml"),
-        root=PROJECT,
-    )
+    SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
+    STUDY = load_config(config, SCHEMA, root=PROJECT)
+    refuse_forgotten_steps(STUDY, SCHEMA)
 except UserError as error:
     raise WorkflowError(str(error))
 
@@ -85,7 +88,8 @@ def fetch_version(wildcards):
 
 def record_of(wildcards):
     """The record of the prepared data. Data that is there does not change (`prepare` refuses it where networks were
-    trained), so preparing it again is no reason to train again; data that was unavailable may have come."""
+    trained), so preparing it again is no reason to train again; data that was unavailable may have come.
+    """
     record = LAYOUT.prepared(wildcards.dataset)
     return ancient(record) if is_available(Path(record)) else record
 
@@ -135,7 +139,12 @@ onstart:
     # With a limit on jobs per second, Snakemake 9.27 adds with every finished job one more timer that wakes its
     # scheduler each second: after a thousand jobs it does little else (docs/cluster.md, "Under load").
     workflow.scheduler.job_rate_limiter = None
+    try:
+        refuse_unusable_claims()
+    except UserError as error:
+        raise WorkflowError(str(error))
     stop_jobs_when_interrupted(leave_unlocked)
+    note_study(STUDY)
     tell_progress(training_jobs(FILES, planned_trainings()))
 
 

@@ -43,7 +43,7 @@ for figure_name in FIGURES:
                 category="Figures",
                 labels={
                     "figure": in_order(FIGURES[figure_name]),
-                    "shows": FIGURES[figure_name].title,
+                    "shows": FIGURES[figure_name].title_in(STUDY.datasets),
                 },
             ),
         log:
@@ -68,5 +68,5 @@ for figure_name in FIGURES:
             " --statistics {params.folder} --pdf {output.pdf} --png {output.png} > {log} 2> >(tee -a {log} >&2)"
 
     workflow.get_rule(figure_name).docstring = (
-        f"{FIGURES[figure_name].number}: {FIGURES[figure_name].title}."
+        f"{FIGURES[figure_name].number}: {FIGURES[figure_name].title_in(STUDY.datasets)}."
     )

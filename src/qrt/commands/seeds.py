@@ -25,7 +25,6 @@ def run(options: argparse.Namespace) -> None:
     from qrt.atomic import write_text
     from qrt.figures import style
     from qrt.figures.seeds import draw_seeds
-    from qrt.pages.page import DEMONSTRATION
     from qrt.pages.seeds import seeds_markdown, seeds_page
     from qrt.pages.study_words import study_words
     from qrt.results.tables import read_frames
@@ -44,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
     pdf, png = options.out / "seeds.pdf", options.out / "seeds.png"
     with style.paper_style():
         figure = draw_seeds(statistics.per_dataset, statistics.per_seed, theirs)
-        style.add_footer(figure, " · ".join([DEMONSTRATION] * study.demonstration + footer))
+        style.add_footer(figure, " · ".join(filter(None, [study.demonstration, *footer])))
         style.save(figure, pdf, png)
     write_text(options.out / "seeds.html", seeds_page(statistics, study, png.read_bytes()))
     write_text(options.out / "seeds.md", seeds_markdown(statistics, study))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from qrt.pages.page import DEMONSTRATION, Html, document, filters, paragraph, picture_of, section, tag
+from qrt.pages.page import Html, document, filters, paragraph, picture_of, section, tag
 from qrt.pages.study_words import StudyWords
 from qrt.pages.value_table import Shown, markdown_table, numbers, plain, range_of, value_table, with_error, yes_or_no
 from qrt.statistics.agreement import LEVEL, Agreement, outliers
@@ -167,7 +167,7 @@ def agreement_page(
         contents = tag("ul", *(tag("li", line) for line in CONTENTS))
         return document(
             "Agreement", "", paragraph(WHAT_THE_PAGE_DOES), contents,
-            file="agreement.html", pages=study.pages, demonstration=True,
+            file="agreement.html", pages=study.pages, demonstration=study.demonstration,
         )  # fmt: skip
     lede = f"Our results beside the numbers that the paper publishes. Protocol: {study.protocol}. {study.basis}."
     return document(
@@ -234,7 +234,7 @@ def _note(agreement: Agreement) -> list[Html]:
 def agreement_markdown(figure2: Agreement, times: Agreement, figure1: Agreement, study: StudyWords) -> str:
     """The page as Markdown."""
     if study.demonstration:
-        lines = ["# Agreement", "", f"**{DEMONSTRATION}**", "", WHAT_THE_PAGE_DOES, ""]
+        lines = ["# Agreement", "", f"**{study.demonstration}**", "", WHAT_THE_PAGE_DOES, ""]
         return "\n".join([*lines, *(f"- {line}" for line in CONTENTS), ""])
     lines = ["# Agreement", "", f"Protocol: {escape_markdown(study.protocol)}. {study.basis}.", ""]
     lines += ["## Figure 2: difference of NLL to BASE", ""]

@@ -8,7 +8,6 @@ import pandas as pd
 
 from qrt.pages.claim_card import badge, claim_links
 from qrt.pages.page import (
-    DEMONSTRATION,
     Cell,
     Column,
     Content,
@@ -293,7 +292,7 @@ def disagreements_markdown(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, st
     lines = [
         "# Disagreements",
         "",
-        *([f"**{DEMONSTRATION}**", ""] if study.demonstration else []),
+        *([f"**{study.demonstration}**", ""] if study.demonstration else []),
         "Each switch is changed alone, everything else as in this study. "
         f"Protocol: {escape_markdown(study.protocol)}. {study.basis}.",
         "",

@@ -10,8 +10,6 @@ from html import escape
 from importlib import resources
 from typing import Literal
 
-# What every page of a demonstration says: training is shortened, or no dataset is the paper's.
-DEMONSTRATION = "demonstration: short training on embedded data, no statement about the paper"
 # The pages of a study lie beside each other, in the order of their menu.
 PAGES = {
     "scorecard.html": "Scorecard",
@@ -134,10 +132,10 @@ def document(
     *content: Content,
     file: str,
     pages: Mapping[str, str] = PAGES,
-    demonstration: bool = False,
+    demonstration: str = "",
 ) -> str:
-    """A whole page: heading, menu of the pages, first paragraph, content. A demonstration says that it is one."""
-    notice = [tag("p", DEMONSTRATION, class_="demonstration", role="note")] if demonstration else []
+    """A whole page: heading, menu of the pages, first paragraph, content; `demonstration` is said at the top."""
+    notice = [tag("p", demonstration, class_="demonstration", role="note")] if demonstration else []
     menu = [tag("a", name, href=page, aria_current="page" if page == file else None) for page, name in pages.items()]
     first = [tag("p", lede, class_="lede")] if lede else []
     body = tag(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from qrt.pages.page import DEMONSTRATION, Html, document, filters, paragraph, picture_of, section
+from qrt.pages.page import Html, document, filters, paragraph, picture_of, section
 from qrt.pages.study_words import StudyWords
 from qrt.pages.value_table import Shown, markdown_table, numbers, plain, range_of, value_table, with_error
 from qrt.statistics.seeds import COMPARISONS, SeedStatistics
@@ -182,7 +182,7 @@ def seeds_markdown(statistics: SeedStatistics, study: StudyWords) -> str:
     """The page as Markdown."""
     lines = ["# Seeds", ""]
     if study.demonstration:
-        lines += [f"**{DEMONSTRATION}**", ""]
+        lines += [f"**{study.demonstration}**", ""]
     lines += [f"Protocol: {escape_markdown(study.protocol)}. {study.basis}.", "", EXPLANATION, ""]
     lines += [escape_markdown(basis_sentence(statistics)), ""]
     if len(statistics.per_dataset):

@@ -12,6 +12,7 @@ from qrt.pages.page import PAGES, SEEDS_PAGE
 from qrt.results.readings import other_preset
 from qrt.study.artifacts import ARTIFACTS
 from qrt.study.config import StudyConfig
+from qrt.study.experiments import x_scale_matters
 from qrt.study.protocol import Protocol, describe
 from qrt.text.words import counted
 
@@ -29,7 +30,7 @@ class StudyWords:
     splits: int
     seeds: int = 1
     figures: tuple[str, ...] = ()  # artifacts whose files lie beside the pages
-    demonstration: bool = False  # training is shortened, or no dataset is the paper's
+    demonstration: str = ""  # what is said of a demonstration: short training, or none of the paper's datasets
     affected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # switch -> the only datasets it concerns
 
     @property
@@ -44,9 +45,7 @@ class StudyWords:
         return f"{asked} ({self.of_paper} of the paper's {len(paper_datasets())}), {counted(self.splits, 'split')}"
 
 
-def study_words(
-    study: StudyConfig, dataset_table: pd.DataFrame, affected: Mapping[str, tuple[str, ...]] | None = None
-) -> StudyWords:
+def study_words(study: StudyConfig, dataset_table: pd.DataFrame) -> StudyWords:
     """The words for a study whose datasets are those of Table 3."""
     available = dataset_table[dataset_table["status"] != "unavailable"]
     return StudyWords(
@@ -59,6 +58,6 @@ def study_words(
         splits=len(study.splits),
         seeds=len(study.seeds),
         figures=tuple(ARTIFACTS),
-        demonstration=getattr(study, "is_demonstration", False),  # a property that StudyConfig is about to get
-        affected=affected or {},
+        demonstration=study.demonstration,
+        affected={"x_scale": tuple(name for name in available["dataset"] if x_scale_matters(name))},
     )
