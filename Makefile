@@ -13,7 +13,7 @@ READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
 export PATH := $(BIN):$(PATH)
 
-.PHONY: help environment demo figures report status test test-package test-workflow test-slurm lint bench format docs lock clean
+.PHONY: help environment demo figures freeze report status test test-package test-workflow test-slurm lint bench format docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -45,6 +45,9 @@ figures: environment ## draw every figure and table anew from finished results, 
 		echo "Not everything could be drawn (see above). snakemake --cores N makes results that are missing." >&2
 		exit 1
 	}
+
+freeze: environment ## freeze claims, rules and margins before a run: what changes later is marked
+	@python -m qrt.claims.frozen
 
 status: environment ## how far the study in this folder is, beside a running one too
 	@python -m qrt status

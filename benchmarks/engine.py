@@ -120,7 +120,7 @@ def generated(training_rows: int, features: int, *, validation: int, others: int
     noise = np.exp(0.5 * x[:, 2]) * generator.normal(size=len(x))
     y = np.sin(2 * x[:, 0]) + 0.5 * x[:, 1] * x[:, 0] + 0.5 * noise
     y = (y - y[:training_rows].mean()) / y[:training_rows].std()
-    return SplitData(x, y.astype(np.float32), sizes, 0.0, 1.0)
+    return SplitData(x=x, y=y.astype(np.float32), sizes=sizes, y_mean=0.0, y_scale=1.0)
 
 
 def epochs(number: int) -> TrainingSettings:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from qrt.running import code_version as module
-from qrt.running.code_version import code_version, dependencies
+from qrt import code_version as module
+from qrt.code_version import code_version, dependencies
 
 
 @pytest.fixture

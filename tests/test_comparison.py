@@ -14,9 +14,9 @@ from scipy import stats
 
 from conftest import PROJECT
 from qrt.results.tables import METHODS
-from qrt.statistics.columns import COLUMNS
+from qrt.statistics.columns import COMPARISON
 from qrt.statistics.comparison import compare
-from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+from qrt.statistics.figure_statistics import NOT_RUN, FigureStatistics, LeftOut
 from qrt.study.compared import Compared
 from qrt.study.config import load_config, read_schema
 from qrt.study.experiments import plan_study
@@ -106,7 +106,7 @@ def test_all_datasets_and_thirteen_methods_against_pandas_and_scipy() -> None:
     shown = [Compared("alpha", method, method) for method in PAPER_METHODS["alpha"]]
     statistics = compare(methods, shown, BASE, ALL_METRICS, names, "pooled", mock_discreteness(names))
     assert list(statistics.tables) == ["per_dataset", "letter_values", *RANK_TABLES]
-    assert all(list(table) == list(COLUMNS[name]) for name, table in statistics.tables.items())
+    assert all(list(table) == list(COMPARISON[name]) for name, table in statistics.tables.items())
     assert (statistics.datasets, statistics.asked, statistics.splits) == (tuple(names), 57, 5)
     assert not statistics.left_out
     assert not statistics.notes
@@ -158,13 +158,6 @@ def test_one_run_may_stand_under_two_labels() -> None:
     assert (pair["median_difference"], pair["p_value"]) == (0, 1)
 
 
-def test_validation_rows_can_be_compared_instead() -> None:
-    methods = mock(["Yacht"])
-    statistics = compare(methods, [QRTC], BASE, NLL, ["Yacht"], "pooled", {}, part="val")
-    expected = methods.loc[here(methods, method="QRTC"), "val_nll"].mean()
-    assert only(statistics.tables["per_dataset"], method="QRTC")["mean"] == pytest.approx(expected)
-
-
 def test_rank_tests_stand_on_splits_that_all_methods_have() -> None:
     # Over its own splits QRC would be the best on both datasets; in the common split 1 it is the worst.
     nan = np.nan
@@ -210,7 +203,7 @@ def test_a_method_without_results_does_not_empty_the_blocks() -> None:
     assert set(statistics.tables["per_dataset"]["method"]) == {"BASE", "QRC", "QRTC"}
     assert set(statistics.tables["letter_values"]["method"]) == {"QRC", "QRTC"}
     assert statistics.tables["friedman"][["methods", "datasets"]].to_numpy().tolist() == [[3, 2]]
-    assert statistics.left_out == (LeftOut("QREGC", 10, "no results"),)
+    assert statistics.left_out == (LeftOut("QREGC", 10, NOT_RUN),)
 
 
 def test_a_method_that_always_diverged_is_dropped_and_counted_once() -> None:
@@ -227,7 +220,7 @@ def test_missing_runs_are_counted() -> None:
     methods = mock(names)
     methods = methods[~(here(methods, dataset="CPU", method="QRC") & (methods["split"] > 2))]
     statistics = compared(methods, names)
-    assert statistics.left_out == (LeftOut("QRC on CPU", 2, "no result"),)
+    assert statistics.left_out == (LeftOut("QRC on CPU", 2, NOT_RUN),)
     assert set(statistics.tables["ranks"]["datasets"]) == {2}
 
 
@@ -244,7 +237,7 @@ def test_datasets_that_cannot_be_had_are_left_out_with_their_reason() -> None:
     assert statistics.left_out == (
         LeftOut("CPU", 1, "unavailable: no source has it"),
         LeftOut("MPG", 1, "invalid"),
-        LeftOut("Naval", 1, "no results of the compared methods"),
+        LeftOut("Naval", 1, NOT_RUN),
     )
     assert set(statistics.tables["per_dataset"]["dataset"]) == {"Yacht", "Energy"}
 
@@ -290,7 +283,7 @@ def test_without_the_baseline_the_others_are_ranked() -> None:
 def test_one_dataset_has_effects_but_no_rank_tests() -> None:
     statistics = compared(mock(["Yacht"]), ["Yacht"], ALL_METRICS)
     for name in RANK_TABLES:
-        assert list(statistics.tables[name]) == list(COLUMNS[name])
+        assert list(statistics.tables[name]) == list(COMPARISON[name])
         assert statistics.tables[name].empty
     assert statistics.tables["letter_values"]["value"].notna().all()
     (note,) = statistics.notes
@@ -342,7 +335,7 @@ def test_an_outlier_of_a_million_changes_ranks_of_its_dataset_only() -> None:
 def test_no_results_give_empty_tables_that_say_so(methods: pd.DataFrame) -> None:
     statistics = compared(methods, ["Yacht", "CPU"], ALL_METRICS)
     for name, table in statistics.tables.items():
-        assert list(table) == list(COLUMNS[name])
+        assert list(table) == list(COMPARISON[name])
         assert table.empty
     assert (statistics.datasets, statistics.asked, statistics.splits) == ((), 2, 0)
     assert [entry.what for entry in statistics.left_out] == ["Yacht", "CPU"]

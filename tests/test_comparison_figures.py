@@ -29,6 +29,7 @@ from support.mock_results import mock_discreteness, mock_methods, paper_names
 
 METRICS = {"NLL": "nll", "PCE": "pce_levels", "CRPS": "crps_wis", "SD": "sd"}
 MAIN = ("QRC", "QREGC", "QRTC")
+BARS = ("QRTC", "QRC")
 PUBLISHED = pd.DataFrame(
     {"dataset": ["Yacht", "Yacht", "MPG", "not here"], "method": ["QRTC", "QRC", "QRTC", "QRC"]}
     | {"difference": [-0.5, 0.25, 3.0, 1.0], "standard_error": [0.1, 0.05, 40.0, 0.1]}
@@ -269,6 +270,30 @@ def test_names_of_datasets_are_turned_only_where_they_would_touch() -> None:
     assert size * 57 < 6.0 * 72  # a line of letters is not wider than a slot
 
 
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_few_datasets_share_the_whole_width_and_bars_stay_narrow(count: int) -> None:
+    (per_dataset,) = of_metric(compared_methods(datasets=count), "NLL", "per_dataset")
+    axes = panel(6.0)
+    draw_difference_bars(axes, per_dataset, "NLL", BARS)
+    assert axes.get_xlim() == (-0.5, count - 0.5)
+    bars = [bar for container in axes.containers for bar in container.patches]  # type: ignore[attr-defined]
+    assert max(bar.get_width() * 6.0 / count for bar in bars) <= 0.31  # inches
+    assert [bar.get_x() + bar.get_width() for bar in bars[:count]] == pytest.approx(
+        [bar.get_x() for bar in bars[count:]]
+    )
+
+
+@pytest.mark.parametrize(("dataset", "expected"), [("Yacht", True), ("not here", False)])
+def test_legend_names_published_values_only_where_one_is_drawn(dataset: str, expected: bool) -> None:
+    published = PUBLISHED[PUBLISHED["dataset"] == dataset]
+    figure = draw_differences(
+        compared_methods(datasets=["Yacht", "linear"]), title="", metrics=["NLL"], methods=BARS, published=published
+    )
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert ("published" in [text.get_text() for text in legend.get_texts()]) == expected
+
+
 # Whole figures
 
 
@@ -329,7 +354,9 @@ def test_nothing_collides_in_a_comparison(labels: Sequence[str], baseline: str, 
 def test_nothing_collides_in_differences_on_57_datasets_with_long_names() -> None:
     for datasets in (57, [f"a_dataset_with_a_name_far_too_long_{place}" for place in range(57)]):
         statistics = compared_methods(datasets=datasets)
-        assert_tidy(draw_differences(statistics, title="Differences", metrics=list(METRICS)))
+        assert_tidy(
+            draw_differences(statistics, title="Differences", metrics=list(METRICS), methods=BARS, published=None)
+        )
         plt.close("all")
 
 
@@ -376,10 +403,8 @@ AWKWARD: dict[str, Callable[[], FigureStatistics]] = {
 @pytest.mark.parametrize("case", AWKWARD)
 def test_awkward_results_are_drawn_and_saved(case: str, tmp_path: Path) -> None:
     statistics = AWKWARD[case]()
-    assert_tidy(draw_differences(statistics, title=case, metrics=["SD"]))
-    figure = draw_comparison(
-        statistics, title=case, metrics=["NLL", "CRPS"], baseline="BASE", bars=("QRTC", "QRC"), published=PUBLISHED
-    )
+    assert_tidy(draw_differences(statistics, title=case, metrics=["NLL", "SD"], methods=BARS, published=PUBLISHED))
+    figure = draw_comparison(statistics, title=case, metrics=["NLL", "CRPS"], baseline="BASE", bars=BARS)
     assert_tidy(figure)
     pdf, png = tmp_path / "figure.pdf", tmp_path / "figure.png"
     style.save(figure, pdf, png)

@@ -1,4 +1,4 @@
-"""Means, standard errors, Cohen's d and letter values (spec, section 7 and section 8, row 5)."""
+"""Means, standard errors, Cohen's d and letter values (docs/protocol.md, section 7 and row 5)."""
 
 from __future__ import annotations
 

@@ -16,9 +16,10 @@ import pandas as pd
 import pytest
 
 from conftest import PROJECT, SHARED
-from qrt.figures.figure_job import Results, figure_statistics, footer, write_figure
+from qrt.figures.figure_job import figure_statistics, footer, write_figure
+from qrt.figures.figure_kind import Results
+from qrt.figures.kinds import KINDS, needed_tables
 from qrt.results.tables import TABLES
-from qrt.statistics.columns import COLUMNS
 from qrt.study.artifacts import ARTIFACTS, FIGURES
 from qrt.study.config import StudyConfig, load_config, read_schema
 from support import per_epoch_tables
@@ -117,8 +118,8 @@ def test_full_size_study_gives_the_statistics_of_every_comparison() -> None:
         statistics = figure_statistics(artifact, study, results)
         expected = 44 if artifact.comparison.dataset_set == "non_discrete" else 57
         assert (len(statistics.datasets), statistics.asked, statistics.splits) == (expected, expected, 5), name
-        for table in artifact.statistics:
-            assert list(statistics.tables[table].columns) == list(COLUMNS[table]), (name, table)
+        for table, columns in KINDS[artifact.kind].tables.items():
+            assert list(statistics.tables[table].columns) == list(columns), (name, table)
             assert len(statistics.tables[table]), (name, table)
 
 
@@ -166,6 +167,54 @@ def test_footer_says_what_the_figure_stands_on() -> None:
     assert "no source had it" in said
 
 
+def footer_of(name: str, study: StudyConfig, methods: pd.DataFrame) -> str:
+    statistics = figure_statistics(FIGURES[name], study, results_of(study.datasets, methods=methods))
+    return footer(FIGURES[name], statistics, study)
+
+
+def test_footer_names_what_has_not_run_yet() -> None:
+    datasets = paper_names(9)
+    study, methods = study_of(datasets), mock_main_study(datasets, splits=2)
+    assert "not run" not in footer_of("fig21_main_all", study, methods)
+    without_qregc = methods[methods["method"] != "QREGC"]
+    assert footer_of("fig21_main_all", study, without_qregc).endswith("2 splits · not run yet: QREGC")
+    only_seven = without_qregc[without_qregc["dataset"].isin(datasets[2:])]
+    assert footer_of("fig21_main_all", study, only_seven).endswith("not run yet: QREGC, 2 datasets")
+    partly = methods[(methods["method"] != "QREGC") | (methods["dataset"].isin(datasets[1:4]))]
+    assert "not run yet: QREGC on 6 datasets ·" in footer_of("fig21_main_all", study, partly)
+
+
+def test_method_that_has_not_run_yet_is_in_no_table_and_changes_no_other_row() -> None:
+    datasets = paper_names(9)
+    study, methods = study_of(datasets), mock_main_study(datasets, splits=2)
+    artifact = FIGURES["fig21_main_all"]
+    whole, without = (
+        figure_statistics(artifact, study, results_of(datasets, methods=table)).tables
+        for table in (methods, methods[methods["method"] != "QREGC"])
+    )
+    for name in ("per_dataset", "letter_values"):
+        expected = whole[name][whole[name]["method"] != "QREGC"].reset_index(drop=True)
+        pd.testing.assert_frame_equal(without[name].reset_index(drop=True), expected)
+    assert set(without["ranks"]["method"]) == {"BASE", "QRC", "QRTC"}
+
+
+def test_footer_of_a_demonstration_says_so_and_how_long_it_trained() -> None:
+    methods = mock_main_study(["linear", "skewed"], splits=2)
+    study = study_of(["linear", "skewed"], training={"max_epochs": 4, "patience": 2})
+    said = footer_of("fig03_main", study, methods)
+    assert "trained for at most 4 epochs (5,000 in the paper), patience 2 (15 in the paper)" in said
+    assert said.endswith("demonstration: short training on embedded data, no statement about the paper")
+    datasets = paper_names(2)
+    assert "train" not in footer_of("fig21_main_all", study_of(datasets), mock_main_study(datasets, splits=2))
+
+
+def test_titles_name_the_dataset_that_is_shown() -> None:
+    artifact = FIGURES["fig28_predictions_abalone"]
+    assert artifact.title_in(["abalone", "counts"]) == "predictive densities of single test rows of abalone"
+    assert artifact.title_in(["linear", "counts"]) == "predictive densities of single test rows of counts"
+    assert FIGURES["fig01_per_epoch"].title_in(["bimodal"]) == FIGURES["fig01_per_epoch"].title
+
+
 def test_ablations_are_against_the_baseline_of_the_protocol() -> None:
     datasets = paper_names(6)
     results = results_of(datasets, methods=mock_main_study(datasets))
@@ -187,15 +236,15 @@ def test_discrete_datasets_are_in_figures_of_all_datasets_only() -> None:
     ("modules", "unwanted"),
     [
         (
-            "qrt.claims.verdict_job, qrt.figures.comparison_figures, qrt.pages.scorecard, qrt.tables.times_table",
+            "qrt.claims.verdict_job, qrt.figures.comparison, qrt.pages.scorecard, qrt.tables.times_table",
             {"torch"},
         ),
         # Of 28 figures a dozen compares no methods.
         ("qrt.figures.figure_job", {"torch", "scipy.stats", "seaborn", "sklearn"}),
         # What each call of Snakemake imports, also once for every job on a cluster.
         (
-            "qrt.study.config, qrt.data.fetch, qrt.data.summary, qrt.results.readings",
-            {"torch", "scipy.stats", "matplotlib"},
+            "qrt.study.config, qrt.data.fetch, qrt.data.summary, qrt.results.readings, qrt.figures.kinds",
+            {"torch", "scipy.stats", "matplotlib", "seaborn", "sklearn"},
         ),
         ("qrt.data.prepared_store", {"torch", "scipy.stats"}),
     ],
@@ -204,6 +253,24 @@ def test_import_brings_nothing_large_that_is_not_needed(modules: str, unwanted: 
     code = f"import sys\nimport {modules}\nsys.exit(str({unwanted} & sys.modules.keys() or ''))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert found.stderr.strip() == ""
+
+
+def test_every_figure_has_a_kind_and_every_kind_a_figure() -> None:
+    assert {artifact.kind for artifact in FIGURES.values()} == set(KINDS)
+
+
+def test_example_figures_need_no_other_dataset_than_those_they_show() -> None:
+    datasets = ["bimodal", "linear", "skewed"]
+    for name, shown in (("fig01_per_epoch", ("bimodal", "skewed")), ("fig23_predictions_allstate", ("bimodal",))):
+        needs = needed_tables(FIGURES[name], datasets)
+        assert (needs.examples, needs.datasets, needs.experiments) == (True, shown, ())
+    assert needed_tables(FIGURES["fig15_validation_nll"], datasets).datasets == tuple(datasets)
+    assert needed_tables(FIGURES["fig11_calibration_maps"], datasets).datasets == ()
+
+
+def test_comparison_needs_both_baselines_that_a_protocol_may_take() -> None:
+    needs = needed_tables(FIGURES["fig04_ablation"], ["linear"])
+    assert needs.experiments == ("main", "base_train", "ablation")
 
 
 def test_every_figure_and_table_of_the_paper_has_its_artifact() -> None:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from qrt.engine import mixture as gaussian
+from qrt.engine import reflected_density
 from qrt.engine.calibration_map import fit_map, kernel_scale
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.mixture_terms import from_raw_outputs, mixture_terms
@@ -127,6 +129,7 @@ def test_a_batch_of_one_row_is_refused() -> None:
 class Case:
     """A stack of one network, and what a plain autograd implementation needs to know of its step."""
 
+    settings: TrainingSettings
     stack: Stack
     step: TrainingStep
     x: Tensor
@@ -134,14 +137,13 @@ class Case:
     rows: Tensor
 
 
-def one_network(variant: Variant, batch: int = 48) -> Case:
+def one_network(variant: Variant, batch: int = 48, **changes: Any) -> Case:
     data = small_split(train=96)
     x, y = (torch.from_numpy(part) for part in data.part("train"))
-    settings = TrainingSettings(batch_size=batch)
-    stack = Stack(MLP(x.shape[1], 3), [variant], settings, SEED, batch_rows=batch, map_rows=len(x))
-    validation = Validation((x, y), (x, y), settings.kernel_width)
-    validation.fix_initial_centres(stack)
-    return Case(stack, TrainingStep(stack, x, y, settings, SEED), x, y, torch.arange(batch) * 2)
+    settings = TrainingSettings(batch_size=batch, **changes)
+    stack = Stack(MLP(x.shape[1], 3, settings.dropout), [variant], settings, SEED, batch_rows=batch, map_rows=len(x))
+    Validation((x, y), (x, y), settings, SEED).fix_initial_centres(stack)
+    return Case(settings, stack, TrainingStep(stack, x, y, settings, SEED), x, y, torch.arange(batch) * 2)
 
 
 def reference(case: Case, variant: Variant) -> tuple[Tensor, dict[str, Tensor]]:
@@ -164,12 +166,18 @@ def reference(case: Case, variant: Variant) -> tuple[Tensor, dict[str, Tensor]]:
         centres = z.detach()
     elif variant.ablation == "QRI":
         centres = case.stack.statistics.views[INITIAL_CENTRES][0].double()
+    elif variant.ablation == "QRL" and case.settings.free_centres == "fixed":
+        centres = torch.rand(len(y), generator=stream(SEED, "learned centres")).double()
     elif variant.ablation == "QRL":
         centres = parameters[LEARNED_CENTRES]
     elif variant.map_size is not None:
         rows = sample_rows(len(case.x), variant.map_size, stream(SEED, "map sample"))
         (sample_mask,) = network.masks(len(rows), stream(SEED, f"dropout of map sample {variant.map_size}"))
         centres = gaussian.cdf(mixture_of(case.x[rows], sample_mask), case.y[rows].double())
+    elif case.settings.map_centres == "second_pass":
+        (second_mask,) = network.masks(len(y), stream(SEED, "dropout of the second pass"))
+        assert not torch.equal(second_mask, mask)
+        centres = gaussian.cdf(mixture_of(case.x[case.rows], second_mask), y)
     else:
         centres = z
     term = torch.zeros((), dtype=torch.float64)
@@ -196,21 +204,83 @@ def reference(case: Case, variant: Variant) -> tuple[Tensor, dict[str, Tensor]]:
     ids=lambda variant: variant.id,
 )
 def test_training_step_has_the_loss_and_gradient_of_its_objective(variant: Variant) -> None:
-    case = one_network(variant)
+    assert_step_is_that_of_the_reference(one_network(variant), variant)
+
+
+def assert_step_is_that_of_the_reference(case: Case, variant: Variant) -> None:
     loss, gradients = reference(case, variant)
     found = case.step(case.rows)
     assert float(found) == pytest.approx(float(loss), rel=1e-5)
+    assert gradients.keys() == case.stack.gradients.views.keys()
     for name, gradient in gradients.items():
         error = (case.stack.gradients.views[name][0] - gradient).abs().max()
         assert float(error) <= 2e-4 * float(gradient.abs().max()) + 1e-7, name
 
 
-def test_ablations_have_different_gradients() -> None:
-    # Otherwise the test above could pass with one code path for all.
+@pytest.mark.parametrize("batch", [16, 48])  # the pairwise formula and the series
+@pytest.mark.parametrize(("alpha", "bandwidth"), [(1.0, 0.1), (-0.2, 0.05), (2.0, 0.5)])
+@pytest.mark.parametrize("formula", ["fast", "pairwise"])
+def test_a_second_pass_gives_the_centres_and_takes_its_share_of_the_gradient(
+    batch: int, alpha: float, bandwidth: float, formula: str
+) -> None:
+    variant = Variant(alpha=alpha, bandwidth=bandwidth)
+    case = one_network(variant, batch, map_centres="second_pass", map_formula=formula)
+    assert_step_is_that_of_the_reference(case, variant)
+
+
+def losses_and_gradients(**switches: Any) -> tuple[Tensor, dict[str, Tensor]]:
+    """Losses (R,) and gradients of the first step of a stack of every kind, cut into several passes."""
+    qrt = Variant(alpha=1.0, bandwidth=0.1)
+    kinds = [Variant(), qrt, replace(qrt, bandwidth=0.3), replace(qrt, alpha=-0.2), replace(qrt, map_size=200)]
+    kinds += [replace(qrt, ablation=ablation) for ablation in ("QRI", "QRG", "QRL")]
+    data = small_split(train=512)
+    x, y = (torch.from_numpy(part) for part in data.part("train"))
+    settings = TrainingSettings(**switches)
+    stack = Stack(MLP(x.shape[1], 3), kinds, settings, SEED, batch_rows=len(x), map_rows=len(x))
+    Validation((x, y), (x, y), settings, SEED).fix_initial_centres(stack)
+    assert len(stack.passes(len(x))) > 1
+    losses = TrainingStep(stack, x, y, settings, SEED)(torch.arange(len(x)))
+    return losses, stack.gradients.views
+
+
+@pytest.mark.parametrize("map_centres", ["same_pass", "second_pass"])
+def test_training_by_the_pairwise_formula_is_the_same_by_rounding(
+    map_centres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fast_losses, fast = losses_and_gradients(map_centres=map_centres)
+
+    def not_the_released_way(*arguments: object) -> None:
+        raise AssertionError("the series, or layers shared between passes")
+
+    monkeypatch.setattr(reflected_density, "_series", not_the_released_way)
+    monkeypatch.setattr(MLP, "forward_repeatable", not_the_released_way)
+    losses, gradients = losses_and_gradients(map_centres=map_centres, map_formula="pairwise")
+    torch.testing.assert_close(losses, fast_losses, rtol=1e-5, atol=1e-5)
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(gradient, fast[name], rtol=1e-3, atol=2e-4 * float(fast[name].abs().max()))
+
+
+def test_a_second_pass_without_dropout_is_the_first_pass_again() -> None:
+    variant = Variant(alpha=1.0, bandwidth=0.1)
+    same, second = (one_network(variant, map_centres=centres, dropout=0.0) for centres in ("same_pass", "second_pass"))
+    assert float(second.step(second.rows)) == pytest.approx(float(same.step(same.rows)), rel=1e-5)
+    torch.testing.assert_close(second.stack.gradients.flat, same.stack.gradients.flat, rtol=1e-3, atol=1e-6)
+
+
+def test_fixed_free_centres_are_no_parameters() -> None:
+    variant = Variant(alpha=1.0, bandwidth=0.1, ablation="QRL")
+    case = one_network(variant, free_centres="fixed")
+    assert LEARNED_CENTRES not in case.stack.parameters.views
+    assert_step_is_that_of_the_reference(case, variant)
+
+
+def test_ablations_and_a_second_pass_have_different_gradients() -> None:
+    # Otherwise the tests above could pass with one code path for all.
     found = []
-    for ablation in (None, "QRG", "QRL"):
-        case = one_network(Variant(alpha=1.0, bandwidth=0.1, ablation=ablation))
+    qrt, qrg, qrl = (Variant(alpha=1.0, bandwidth=0.1, ablation=ablation) for ablation in (None, "QRG", "QRL"))
+    for variant, centres in ((qrt, "same_pass"), (qrg, "same_pass"), (qrl, "same_pass"), (qrt, "second_pass")):
+        case = one_network(variant, map_centres=centres)
         case.step(case.rows)
         found.append(case.stack.gradients.views["output.weight"].clone())
-    assert not torch.allclose(found[0], found[1], rtol=0.01)
-    assert not torch.allclose(found[0], found[2], rtol=0.01)
+    for other in found[1:]:
+        assert not torch.allclose(found[0], other, rtol=0.01)

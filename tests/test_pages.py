@@ -12,17 +12,28 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from qrt.claims.verdict import VERDICTS
 from qrt.pages.agreement import agreement_markdown, agreement_page
 from qrt.pages.disagreements import disagreements_csv, disagreements_markdown, disagreements_page, in_order, sd_answer
+from qrt.pages.landing import landing_page
 from qrt.pages.page import Cell, Column, Html, Row, document, html, table, tag
-from qrt.pages.readings import changed_by, compare, summary_lines, tally
+from qrt.pages.passages import TITLES
+from qrt.pages.readings import changed_verdicts, summary_lines, switches_by_claim, tally
 from qrt.pages.scorecard import scorecard_csv, scorecard_markdown, scorecard_page
+from qrt.pages.strip import strip
+from qrt.pages.study_words import StudyWords
+from qrt.pages.switches import ALL_SWITCHES
 from qrt.pages.switches import SWITCHES as DESCRIBED
 from qrt.statistics.agreement import Agreement
 from qrt.study.protocol import PROTOCOLS, Protocol
 from qrt.text.words import counted, interval, listed, number, p_value, percent
 from support.mock_verdicts import (
+    ABSTRACT,
+    BY_DEFINITION,
+    CHANGED_AFTER_RUN,
+    DEMONSTRATION,
     HOSTILE,
+    NEW_COLUMNS,
     ON_TRAINING,
     SWITCHES,
     mock_agreements,
@@ -49,10 +60,10 @@ def small_verdicts() -> pd.DataFrame:
     )
 
 
-def all_pages() -> dict[str, str]:
+def all_pages(study: StudyWords | None = None) -> dict[str, str]:
     """Every page of a study with hostile names."""
-    verdicts, numbers, study = mock_verdicts(20, hostile=True), mock_key_numbers(), mock_study(hostile=True)
-    agreements = mock_agreements(hostile=True)
+    study = study or mock_study(hostile=True)
+    verdicts, numbers, agreements = mock_verdicts(20, hostile=True), mock_key_numbers(), mock_agreements(hostile=True)
     return {
         "scorecard.html": scorecard_page(verdicts, study),
         "disagreements.html": disagreements_page(verdicts, numbers, study),
@@ -97,10 +108,24 @@ def test_numbers_are_written_for_readers() -> None:
 # --- readings --------------------------------------------------------------------------------------------------------
 
 
-def test_switches_are_those_of_the_protocol_in_the_order_of_the_spec() -> None:
+PROTOCOL_PAGE = (Path(__file__).parents[1] / "docs/protocol.md").read_text(encoding="utf-8")
+
+
+def test_switches_are_the_rows_of_the_protocol_page() -> None:
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", PROTOCOL_PAGE, flags=re.MULTILINE)
+    assert [(str(switch.row), switch.name) for switch in ALL_SWITCHES] == rows
+    assert len(rows) == 19
+
+
+def test_switches_act_when_the_protocol_page_says() -> None:
+    stages = re.findall(r"^\| ((?:on|after) [\w ]+?) \| ([\d, ]+) \|", PROTOCOL_PAGE, flags=re.MULTILINE)
+    said = {int(row): stage for stage, rows in stages for row in rows.split(",")}
+    assert {switch.row: switch.acts for switch in ALL_SWITCHES} == said
+
+
+def test_every_switch_of_the_configuration_is_described_in_its_order() -> None:
     assert [switch.name for switch in DESCRIBED] == [field.name for field in fields(Protocol)]
-    assert [switch.row for switch in DESCRIBED] == list(range(1, 12))
-    assert {switch.name for switch in DESCRIBED if switch.on_training} == set(ON_TRAINING)
+    assert {switch.name for switch in DESCRIBED if switch.needs_networks} >= set(ON_TRAINING)
     for name, protocol in PROTOCOLS.items():
         assert {switch.setting(protocol) for switch in DESCRIBED} == {name}
     own_grid = replace(PROTOCOLS["paper"], bandwidth_grid=(0.3,))
@@ -108,21 +133,24 @@ def test_switches_are_those_of_the_protocol_in_the_order_of_the_spec() -> None:
 
 
 def test_what_was_not_run_under_one_reading_has_not_changed() -> None:
-    other = compare(small_verdicts(), "other")
+    other = changed_verdicts(small_verdicts(), "other")
     assert (other.judged, other.lost, other.run) == (2, 1, "in part")
     assert other.changed[["before", "after"]].to_numpy().tolist() == [["confirmed", "contradicted"]]
-    assert compare(small_verdicts(), "sd").run == "yes"
-    assert compare(small_verdicts(), "kernel_width").run == "no"
-    assert compare(small_verdicts(), "time_per_epoch").run == "no"  # not even a row
+    assert changed_verdicts(small_verdicts(), "sd").run == "yes"
+    assert changed_verdicts(small_verdicts(), "kernel_width").run == "no"
+    assert changed_verdicts(small_verdicts(), "time_per_epoch").run == "no"  # not even a row
 
 
 def test_switches_that_change_a_verdict_are_listed_per_claim() -> None:
     first, _, third, _ = small_verdicts()["id"].unique()
-    assert changed_by(small_verdicts()) == {first: ["pce", "sd"], third: ["sd"]}
+    assert switches_by_claim(small_verdicts()) == {first: ["pce", "sd"], third: ["sd"]}
 
 
 def test_steps_are_counted_by_before_and_after() -> None:
-    assert compare(small_verdicts(), "sd").steps == {"confirmed → inconclusive": 1, "inconclusive → confirmed": 1}
+    assert changed_verdicts(small_verdicts(), "sd").steps == {
+        "confirmed → inconclusive": 1,
+        "inconclusive → confirmed": 1,
+    }
 
 
 def test_summary_tells_in_about_ten_lines_what_came_out() -> None:
@@ -130,11 +158,11 @@ def test_summary_tells_in_about_ten_lines_what_came_out() -> None:
     text = "\n".join(lines)
     assert len(lines) <= 11
     assert all(len(line) < 240 and "\n" not in line for line in lines)
-    assert "Protocol: released. Data: 6 of 7 datasets, 5 splits." in text
+    assert "Protocol: released. Data: 6 of 7 datasets (5 of the paper's 57), 5 splits." in text
     assert "All claims: 2 confirmed, 1 inconclusive, 1 not run." in text
+    assert "Abstract and conclusion: 2 confirmed, 1 inconclusive, 1 not run." in text
     assert "Under the protocol “paper”, 1 of the 2 verdicts that both protocols give differs." in text
     assert "pce (1) and sd (2)" in text
-    assert "too small to tell" in text
 
 
 def test_summary_of_a_study_with_one_reading_only() -> None:
@@ -148,21 +176,113 @@ def test_summary_of_a_study_with_one_reading_only() -> None:
 
 
 def test_scorecard_has_one_row_per_claim_with_the_other_verdict_and_the_switches() -> None:
-    written = scorecard_csv(small_verdicts())
+    written = scorecard_csv(small_verdicts(), mock_study())
     assert written["verdict"].tolist() == ["confirmed", "confirmed", "inconclusive", "not run"]
     assert written["other_verdict"].tolist() == ["contradicted", "confirmed", "", "confirmed"]
     assert written["changed_by"].tolist() == ["pce;sd", "", "sd", ""]
     assert "reading" not in written
 
 
-def test_scorecard_page_counts_as_the_table_does() -> None:
+def test_scorecard_page_counts_claims_by_definition_apart() -> None:
+    verdicts = mock_verdicts()
+    own = verdicts[verdicts["reading"] == "study"]
+    counted_in = own[~own["id"].isin(BY_DEFINITION)]
+    page = scorecard_page(verdicts, mock_study())
+    for rows in (counted_in, counted_in[counted_in["abstract"]]):
+        words = ", ".join(f"{count} {word}" for word, count in tally(rows["verdict"]).items() if count)
+        assert f'aria-label="{words}"' in page
+    assert f"All claims ({231 - len(BY_DEFINITION)})" in page
+    summary = "\n".join(summary_lines(verdicts, mock_study()))
+    assert "228 claims of the paper were judged by rule" in summary
+    assert "3 claims that cannot fail" in summary
+
+
+def test_scorecard_begins_with_abstract_and_conclusion_and_has_every_claim_once() -> None:
     verdicts = mock_verdicts()
     own = verdicts[verdicts["reading"] == "study"]
     page = scorecard_page(verdicts, mock_study())
-    for rows in (own, own[own["kind"] == "main"]):
-        words = ", ".join(f"{count} {word}" for word, count in tally(rows["verdict"]).items())
-        assert f'aria-label="{words}"' in page
-    assert len(re.findall(r'<tr id="C\d+"', page)) == len(own) == 231
+    assert sorted(re.findall(r'<article class="claim" id="(C\d+)"', page)) == sorted(own["id"])
+    first, rest = page.split('<section id="claims">')
+    assert len(re.findall(r"<article", first)) == ABSTRACT
+    folded = [len(re.findall("<article", passage)) for passage in rest.split('<details class="passage"')[1:]]
+    assert sum(folded) == 231 - ABSTRACT
+    assert len(folded) == own[~own["abstract"]]["statement"].nunique()
+
+
+def test_a_claim_shows_its_sentence_and_its_short_finding_and_folds_the_rest() -> None:
+    verdicts = mock_verdicts(3)
+    own = verdicts[verdicts["reading"] == "study"].iloc[1]
+    page = scorecard_page(verdicts, mock_study())
+    card = page[page.index(f'id="{own["id"]}"') :].split("</article>")[0]
+    shown, folded = card.split('<details class="notes">')
+    assert html(own["sentence"]) in shown
+    assert html(own["short"]) in shown
+    assert "Wilcoxon" not in shown
+    assert html(own["explanation"]) in folded
+
+
+def test_scorecard_says_what_it_is_based_on_and_what_was_frozen() -> None:
+    page = scorecard_page(mock_verdicts(3), mock_study(), "Frozen with checksum 3f9a12c0.")
+    text = scorecard_markdown(mock_verdicts(3), mock_study(), "Frozen with checksum 3f9a12c0.")
+    assert "5 of the paper&#x27;s 57 datasets" in page
+    assert "5 of the paper's 57" in text
+    assert "3f9a12c0" in page
+    assert "3f9a12c0" in text
+
+
+def test_a_claim_that_was_changed_after_the_run_is_marked() -> None:
+    page = scorecard_page(mock_verdicts(), mock_study())
+    marked = re.findall(r'<article class="claim" id="(C\d+)"(?:(?!</article>).)*changed after the run', page, re.DOTALL)
+    assert tuple(marked) == CHANGED_AFTER_RUN
+    assert page.count("Before the change") == len(CHANGED_AFTER_RUN)
+
+
+def test_a_claim_by_definition_has_no_verdict_unless_it_failed() -> None:
+    verdicts = mock_verdicts(20).assign(verdict="confirmed")
+    for word, shown in (("confirmed", "≡ by definition"), ("contradicted", "✗ contradicted")):
+        verdicts.loc[verdicts["id"] == BY_DEFINITION[0], "verdict"] = word
+        page = scorecard_page(verdicts, mock_study())
+        card = page[page.index(f'id="{BY_DEFINITION[0]}"') :].split("</article>")[0]
+        assert f">{shown}</span>" in card
+
+
+def test_verdicts_of_an_older_table_are_shown_by_section() -> None:
+    old = mock_verdicts(20).drop(columns=list(NEW_COLUMNS))
+    page = scorecard_page(old, mock_study())
+    sections = old[old["reading"] == "study"]["section"].nunique()
+    assert page.count('<details class="passage"') == sections
+    assert len(re.findall(r'<article class="claim"', page)) == 20
+
+
+def test_passages_of_the_paper_have_titles() -> None:
+    verdicts = mock_verdicts(20).assign(statement="S24", abstract=False)
+    assert html(TITLES["S24"]) in scorecard_page(verdicts, mock_study())
+    assert len(TITLES) == len(set(TITLES.values())) == 57
+
+
+def test_a_strip_draws_all_values_on_one_scale() -> None:
+    drawn = strip({"estimate": 0.7, "low": 0.6, "high": 1.0, "limit": 0.5, "published": 0.65})
+    at = {
+        "low": float(re.findall(r'x1="([\d.]+)"[^>]*class="interval"', drawn)[0]),
+        "high": float(re.findall(r'x2="([\d.]+)"[^>]*class="interval"', drawn)[0]),
+        "limit": float(re.findall(r'x1="([\d.]+)"[^>]*class="limit"', drawn)[0]),
+        "estimate": float(re.findall(r'cx="([\d.]+)"', drawn)[0]),
+        "published": float(re.findall(r'points="([\d.]+),', drawn)[0]),
+    }
+    scale = (at["high"] - at["limit"]) / 0.5
+    for name, value in (("low", 0.6), ("estimate", 0.7), ("published", 0.65)):
+        assert at[name] == pytest.approx(at["limit"] + scale * (value - 0.5), abs=0.11)
+    assert 'aria-label="estimate 0.700 [0.600, 1.00], limit 0.500, published 0.650"' in drawn
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, math.inf])
+def test_a_strip_leaves_out_what_is_not_known(missing: float | None) -> None:
+    assert strip({"estimate": missing, "limit": 0.5}) == ""
+    alone = strip({"estimate": 2.0, "low": missing, "high": missing, "limit": missing, "published": missing})
+    assert "interval" not in alone
+    assert "polygon" not in alone
+    assert 'class="limit"' not in alone
+    assert 'cx="90.0"' in alone  # nothing to compare with: in the middle
 
 
 def test_scorecard_links_figures_that_the_study_has_and_names_the_others() -> None:
@@ -181,8 +301,10 @@ def test_scorecard_links_figures_that_the_study_has_and_names_the_others() -> No
 # --- disagreements ---------------------------------------------------------------------------------------------------
 
 
-def test_disagreements_start_with_row_4_and_follow_the_spec() -> None:
-    assert [switch.row for switch in in_order()] == [4, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11]
+def test_disagreements_start_with_those_that_favour_methods_and_go_on_by_number() -> None:
+    rows = [switch.row for switch in in_order()]
+    first = [row for row in (13, 4) if row in rows]
+    assert rows == [*first, *sorted(set(rows) - set(first))]
     page = disagreements_page(mock_verdicts(20), mock_key_numbers(), mock_study())
     assert re.findall(r'<section id="(\w+)"', page) == [switch.name for switch in in_order()]
 
@@ -197,6 +319,18 @@ def test_table_of_disagreements_has_numbers_before_and_after() -> None:
     not_run = written[written["switch"] == "kernel_width"]
     assert not_run[["acts", "run"]].to_numpy().tolist() == [["on training", "no"]]
     assert set(written["switch"]) == set(SWITCHES)
+
+
+def test_a_disagreement_says_why_it_matters_and_names_the_datasets_it_concerns() -> None:
+    study = replace(mock_study(), affected={"pce": ("Yacht", HOSTILE), "sd": ()})
+    page = disagreements_page(mock_verdicts(5), mock_key_numbers(), study)
+    text = disagreements_markdown(mock_verdicts(5), mock_key_numbers(), study)
+    assert "It concerns 2 datasets of this study: Yacht and &lt;img" in page
+    assert (
+        page.count("It concerns no dataset of this study.") == text.count("It concerns no dataset of this study.") == 1
+    )
+    assert HOSTILE not in page + text
+    assert all(html(switch.why) in page for switch in DESCRIBED)
 
 
 @pytest.mark.parametrize(
@@ -274,6 +408,34 @@ def test_an_agreement_page_without_common_datasets_says_so() -> None:
     assert page.count("Nothing here.") == 3
     assert "<table" not in page
     assert agreement_markdown(empty[0], empty[1], empty[2], mock_study()).count("Nothing here.") == 3
+
+
+def test_a_demonstration_says_so_everywhere_and_judges_nothing() -> None:
+    study = mock_study(demonstration=True)
+    verdicts, numbers = mock_verdicts(), mock_key_numbers()
+    lines = summary_lines(verdicts, study)
+    texts = all_pages(study) | {
+        "scorecard.md": scorecard_markdown(verdicts, study),
+        "disagreements.md": disagreements_markdown(verdicts, numbers, study),
+        "agreement.md": agreement_markdown(*mock_agreements(), study),
+        "landing": landing_page(lines),
+        "terminal": "\n".join(lines),
+    }
+    for name, text in texts.items():
+        assert DEMONSTRATION in text, name
+        assert set(re.findall(r'data-verdict="([\w-]+)"', text)) <= {"not-run"}, name
+        assert "svg" not in text.split("</head>")[-1], name
+    assert not [word for word in VERDICTS[:-1] if word in texts["terminal"] + texts["disagreements.md"]]
+    assert set(scorecard_csv(verdicts, study)["verdict"]) == {"not run"}
+    assert disagreements_csv(verdicts, numbers, study)["verdicts_judged"].eq(0).all()
+    assert DEMONSTRATION not in "".join(all_pages().values())
+
+
+def test_the_agreement_page_of_a_demonstration_explains_itself_and_compares_nothing() -> None:
+    page = agreement_page(*mock_agreements(), mock_study(demonstration=True), b"png")
+    assert "nothing to compare in a demonstration" in page
+    assert "<table" not in page
+    assert "<img" not in page
 
 
 def test_a_document_is_whole() -> None:

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import matplotlib.pyplot as plt
 import pytest
 
+from qrt.claims.verdict import VERDICTS
 from qrt.figures import style
 from qrt.figures.agreement import draw_agreement
 from qrt.pages.agreement import agreement_page
@@ -49,12 +50,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for form in ("pdf", "png"):
                 (path / f"{name}.{form}").write_bytes((path / f"small.{form}").read_bytes())
     pages = {
-        "scorecard": scorecard_page(verdicts, study),
+        "scorecard": scorecard_page(verdicts, study, "3f9a12c0"),
         "disagreements": disagreements_page(verdicts, mock_key_numbers(), study),
         "agreement": agreement_page(*agreements, study, (path / "agreement.png").read_bytes()),
     }
     for name, page in pages.items():
         (path / f"{name}.html").write_text(page)
+    (path / "scorecard.csv").write_text("a table")
     return path
 
 
@@ -76,14 +78,6 @@ def heading(browser: Browser, table: str, name: str) -> str:
     )
     assert place > 0
     return f"#{table} th:nth-child({place}) button"
-
-
-def shown(browser: Browser, table: str) -> list[dict[str, Any]]:
-    """The facts of the visible rows."""
-    rows = f"document.querySelectorAll('#{table} tbody tr:not([hidden])')"
-    return list(
-        browser.evaluate(f"Array.from({rows}, (row) => ({{...row.dataset, text: row.textContent, id: row.id}}))")
-    )
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -138,47 +132,68 @@ def test_pictures_are_visible_and_a_missing_one_leaves_no_hole(browser: Browser,
 
 def test_a_click_on_a_heading_sorts_numbers_up_and_down_with_missing_ones_last(browser: Browser, folder: Path) -> None:
     browser.open(folder / "scorecard.html")
-    before = column(browser, "scorecard", "Estimate", keys=True)
-    button = heading(browser, "scorecard", "Estimate")
+    name = "Verdicts that change"
+    before = column(browser, "switches", name, keys=True)
+    button = heading(browser, "switches", name)
     for direction, sign in (("ascending", 1), ("descending", -1)):
         browser.click(button)
-        keys = column(browser, "scorecard", "Estimate", keys=True)
+        keys = column(browser, "switches", name, keys=True)
         numbers = [float(key) for key in keys if key]
         assert numbers == sorted(numbers, key=lambda value: sign * value)
+        assert 0 < len(numbers) < len(keys)
         assert keys[len(numbers) :] == [""] * (len(keys) - len(numbers))
         assert sorted(keys) == sorted(before)
         assert keys != before
         assert browser.evaluate(f"document.querySelector({button!r}).parentElement.ariaSort") == direction
-    assert browser.evaluate("document.querySelectorAll('#scorecard th[aria-sort=none]').length") > 3
+    assert browser.evaluate("document.querySelectorAll('#switches th[aria-sort=none]').length") == 3
 
 
 def test_text_sorts_in_the_order_people_count_and_by_keyboard(browser: Browser, folder: Path) -> None:
-    browser.open(folder / "scorecard.html")
-    browser.click(heading(browser, "scorecard", "Estimate"))
-    browser.evaluate(f"document.querySelector({heading(browser, 'scorecard', 'Id')!r}).focus()")
+    browser.open(folder / "disagreements.html")
+    browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    browser.click(heading(browser, "pce-verdicts", "Claim"))
+    browser.evaluate(f"document.querySelector({heading(browser, 'pce-verdicts', 'Id')!r}).focus()")
     browser.press("Enter", 13)
-    ids = column(browser, "scorecard", "Id")
+    ids = column(browser, "pce-verdicts", "Id")
     assert ids == sorted(ids, key=lambda name: int(name[1:]))
-    assert len(ids) == 231
+    assert ids != sorted(ids)  # C9 comes before C10
     browser.press("Enter", 13)
-    assert column(browser, "scorecard", "Id") == ids[::-1]
+    assert column(browser, "pce-verdicts", "Id") == ids[::-1]
 
 
-def test_verdicts_sort_by_their_order_not_by_their_letters(browser: Browser, folder: Path) -> None:
+def claims(browser: Browser, where: str = "#passages .claim:not([hidden])") -> list[dict[str, Any]]:
+    """The facts of the claims that a selector finds."""
+    return list(
+        browser.evaluate(
+            f"Array.from(document.querySelectorAll({where!r}), (one) => ({{...one.dataset, text: one.textContent,"
+            " id: one.id, seen: one.checkVisibility()}))"
+        )
+    )
+
+
+def test_passages_are_folded_and_a_click_opens_one(browser: Browser, folder: Path) -> None:
     browser.open(folder / "scorecard.html")
-    browser.click(heading(browser, "scorecard", "Verdict"))
-    words = [text[2:] for text in column(browser, "scorecard", "Verdict")]
-    assert list(dict.fromkeys(words)) == ["confirmed", "contradicted", "inconclusive", "not run"]
+    assert not any(claim["seen"] for claim in claims(browser))
+    assert all(claim["seen"] for claim in claims(browser, "#summary .claim"))
+    browser.click(".passage > summary")
+    seen = [claim["id"] for claim in claims(browser) if claim["seen"]]
+    inside = [claim["id"] for claim in claims(browser, ".passage[open] .claim")]
+    assert seen == inside != []
+    assert not browser.evaluate("document.querySelector('.passage[open] .notes dl').checkVisibility()")
+    browser.click(".passage[open] .notes > summary")
+    assert browser.evaluate("document.querySelector('.passage[open] .notes dl').checkVisibility()")
 
 
-def test_buttons_and_search_filter_the_claims(browser: Browser, folder: Path) -> None:
+def test_buttons_and_search_filter_the_claims_and_unfold_them(browser: Browser, folder: Path) -> None:
     browser.open(folder / "scorecard.html")
-    everything = shown(browser, "scorecard")
+    everything = claims(browser)
     browser.click(".filters button[data-value=contradicted]")
     browser.click(".filters button[data-value=not-run]")
-    assert [row["id"] for row in shown(browser, "scorecard")] == [
+    kept = claims(browser)
+    assert [row["id"] for row in kept] == [
         row["id"] for row in everything if row["verdict"] in ("contradicted", "not-run")
     ]
+    assert all(row["seen"] for row in kept)
     browser.click(".filters button[data-value=main]")
     browser.evaluate(
         "(() => { const box = document.querySelector('.filters input'); box.value = 'qrtc NLL';"
@@ -193,21 +208,28 @@ def test_buttons_and_search_filter_the_claims(browser: Browser, folder: Path) ->
         and "nll" in row["text"].lower()
     ]
     assert 0 < len(wanted) < 100
-    assert [row["id"] for row in shown(browser, "scorecard")] == wanted
-    assert browser.evaluate("document.querySelector('.shown').textContent") == f"{len(wanted)} of 231"
+    assert [row["id"] for row in claims(browser)] == wanted
+    assert browser.evaluate("document.querySelector('.shown').textContent") == f"{len(wanted)} of {len(everything)}"
+    empty = "Array.from(document.querySelectorAll('.passage:not([hidden])')).filter((p) => !p.querySelector("
+    assert browser.evaluate(f"{empty}'.claim:not([hidden])')).length") == 0
 
 
-def test_a_link_to_a_claim_that_is_filtered_out_shows_it(browser: Browser, folder: Path) -> None:
+def test_a_link_to_a_claim_that_is_filtered_out_or_folded_shows_it(browser: Browser, folder: Path) -> None:
     browser.open(folder / "scorecard.html")
-    link = "#switches .chips a"
-    claim = browser.evaluate(f"document.querySelector({link!r}).textContent")
+    folded = set(browser.evaluate("Array.from(document.querySelectorAll('#passages .claim'), (claim) => claim.id)"))
+    chips = browser.evaluate("Array.from(document.querySelectorAll('#switches .chips a'), (a) => a.textContent)")
+    claim = next(name for name in chips if name in folded)
+    link = f"#switches .chips a[href='#{claim}']"
     word = browser.evaluate(f"document.getElementById({claim!r}).dataset.verdict")
     browser.click(f".filters button[data-value={'not-run' if word != 'not-run' else 'confirmed'}]")
     assert browser.evaluate(f"document.getElementById({claim!r}).hidden")
     browser.click(link)
+    assert browser.evaluate(f"document.getElementById({claim!r}).checkVisibility()")
     place = browser.evaluate(f"document.getElementById({claim!r}).getBoundingClientRect().top")
     assert 0 < place < 900
     assert browser.evaluate("location.hash") == f"#{claim}"
+    browser.open(folder / "scorecard.html", fragment=claim)
+    assert browser.evaluate(f"document.getElementById({claim!r}).checkVisibility()")
 
 
 def test_inside_a_report_links_to_other_files_are_text_and_anchors_stay(browser: Browser, folder: Path) -> None:
@@ -219,7 +241,7 @@ def test_inside_a_report_links_to_other_files_are_text_and_anchors_stay(browser:
     assert links
     assert all(link.startswith("#C") for link in links)
     browser.evaluate(f"{inside}.querySelector('.chips a').click()")
-    assert browser.evaluate(f"{inside}.querySelector('tr.found').id") == links[0][1:]
+    assert browser.evaluate(f"{inside}.querySelector('.found').id") == links[0][1:]
     assert browser.evaluate("location.hash") == ""
     assert browser.errors == []
 
@@ -232,6 +254,11 @@ def test_on_paper_there_are_no_controls_and_black_stands_on_white(browser: Brows
     colours = "(() => { const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]; })()"
     assert browser.evaluate(colours) == ["rgb(0, 0, 0)", "rgb(255, 255, 255)"]
     assert browser.evaluate("getComputedStyle(document.querySelector('thead')).display") == "table-header-group"
+    unfolded = (
+        "window.dispatchEvent(new Event('beforeprint')), Array.from(document.querySelectorAll('.claim, td')).every("
+        "(one) => one.checkVisibility())"
+    )
+    assert browser.evaluate(unfolded)
     printed = browser.pdf()
     assert printed.startswith(b"%PDF-")
     assert len(printed) > 10_000
@@ -241,7 +268,8 @@ def test_on_paper_there_are_no_controls_and_black_stands_on_white(browser: Brows
 def test_words_stand_out_from_the_ground_in_both_schemes(browser: Browser, folder: Path, scheme: str) -> None:
     browser.open(folder / "scorecard.html", scheme=scheme)
     ground = _rgb(browser.evaluate("getComputedStyle(document.body).backgroundColor"))
-    for selector in (".confirmed", ".contradicted", ".inconclusive", ".not-run", ".lede", "a[href]", "small", "td"):
+    words = [f".{verdict.replace(' ', '-')}" for verdict in VERDICTS]
+    for selector in (*words, ".lede", "a[href]", ".short", ".mark", "td"):
         ink = _rgb(
             browser.evaluate(f"getComputedStyle(document.querySelector('main {selector}, header {selector}')).color")
         )

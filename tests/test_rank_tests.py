@@ -1,4 +1,4 @@
-"""Ranks, Friedman's and Wilcoxon's tests, Holm's correction and groups (spec, section 7)."""
+"""Ranks, Friedman's and Wilcoxon's tests, Holm's correction and groups (docs/protocol.md, section 7)."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_largest_datasets_of_the_paper_are_cut_at_the_row_limit() -> None:
 @pytest.mark.parametrize("split", range(5))
 @pytest.mark.parametrize("rows", [100, 101, 500, 2048, 76_924, 100_000])
 def test_split_is_in_the_order_of_the_published_study(rows: int, split: int) -> None:
-    # The recipe of the spec, section 1, written out.
+    # The recipe of docs/protocol.md, section 1, written out.
     used = min(rows, MAX_ROWS)
     order = np.random.RandomState(2001 + split).choice(rows, used, replace=False)
     shuffled = order[torch.randperm(used, generator=torch.Generator().manual_seed(2000 + split)).numpy()]

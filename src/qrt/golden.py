@@ -97,14 +97,14 @@ class Entry:
         return means, scales, logits, self.numbers("y", like=means[:, 0])
 
 
-Comparison = tuple[str, str, Tensor, Tensor]  # kind of value, place, expected, computed
+CheckedValue = tuple[str, str, Tensor, Tensor]  # kind of value, place, expected, computed
 
 
-def _compare(entry: Entry, kind: str, key: str, computed: Tensor) -> Comparison:
+def _compare(entry: Entry, kind: str, key: str, computed: Tensor) -> CheckedValue:
     return kind, f"{entry.place}.{key}", entry.numbers(key, like=computed), computed
 
 
-def _calibration_map(case: Entry) -> Iterator[Comparison]:
+def _calibration_map(case: Entry) -> Iterator[CheckedValue]:
     points, bandwidth = case.numbers("x"), case.number("b")
     names: tuple[tuple[str, MapName], ...] = (("refl", "REFL"), ("trunc", "TRUNC"), ("kde", "KDE"))
     for key, name in names:
@@ -113,7 +113,7 @@ def _calibration_map(case: Entry) -> Iterator[Comparison]:
         yield _compare(expected, "log-densities", "log_pdf", fitted.log_density(points))
 
 
-def _recalibrated_distribution(case: Entry) -> Iterator[Comparison]:
+def _recalibrated_distribution(case: Entry) -> Iterator[CheckedValue]:
     means, scales, logits, y = case.mixture_inputs("sd")
     if not torch.allclose(case.numbers("levels", like=LEVELS), LEVELS, rtol=0, atol=1e-9):
         raise UserError(f"{case.place}.levels must be the 19 levels 0.05, 0.10, .., 0.95")
@@ -135,7 +135,7 @@ def _recalibrated_distribution(case: Entry) -> Iterator[Comparison]:
             yield _compare(expected, "scores", "sd", gaussian.standard_deviation(mixture))
 
 
-def _qrt_loss(case: Entry) -> Iterator[Comparison]:
+def _qrt_loss(case: Entry) -> Iterator[CheckedValue]:
     means, rho, logits, y = case.mixture_inputs("rho")
     inputs = [values.requires_grad_() for values in (means, rho, logits)]
     scale = kernel_scale(case.number("b"), len(y), "scale")
@@ -146,13 +146,13 @@ def _qrt_loss(case: Entry) -> Iterator[Comparison]:
         yield _compare(case, "gradients", key, gradient)
 
 
-def _pce(case: Entry) -> Iterator[Comparison]:
+def _pce(case: Entry) -> Iterator[CheckedValue]:
     pits = case.numbers("pit")
     yield _compare(case, "scores", "pce_sorted", pce_sorted(pits))
     yield _compare(case, "scores", "pce_levels", pce_levels(pits))
 
 
-SECTIONS: dict[str, Callable[[Entry], Iterator[Comparison]]] = {
+SECTIONS: dict[str, Callable[[Entry], Iterator[CheckedValue]]] = {
     "calibration_maps": _calibration_map,
     "recalibrated_distributions": _recalibrated_distribution,
     "qrt_loss": _qrt_loss,

@@ -16,7 +16,13 @@ def split_of(x: FloatArray, y: FloatArray, *, train: int, validation: int, calib
     sizes["test"] = len(y) - sum(sizes.values())
     x = (x - x[:train].mean(axis=0)) / x[:train].std(axis=0)
     y_mean, y_scale = float(y[:train].mean()), float(y[:train].std())
-    return SplitData(x.astype(np.float32), ((y - y_mean) / y_scale).astype(np.float32), sizes, y_mean, y_scale)
+    return SplitData(
+        x=x.astype(np.float32),
+        y=((y - y_mean) / y_scale).astype(np.float32),
+        sizes=sizes,
+        y_mean=y_mean,
+        y_scale=y_scale,
+    )
 
 
 def heteroscedastic(rows: int, seed: int = 0) -> tuple[FloatArray, FloatArray, FloatArray]:

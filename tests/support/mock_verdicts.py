@@ -10,20 +10,38 @@ import pandas as pd
 from qrt import published
 from qrt.claims.claim import paper_claims
 from qrt.claims.judge import COLUMNS
+from qrt.claims.verdict import VERDICTS
 from qrt.pages.study_words import StudyWords
 from qrt.statistics.agreement import Agreement, agreement_statistics, figure1_agreement, time_agreement
 from qrt.study.protocol import PROTOCOLS, Protocol
 
+DEMONSTRATION = "demonstration: short training on embedded data, no statement about the paper"
 HOSTILE = "<img src=x onerror=alert(1)>"
 ON_TRAINING = ("kernel_width", "bandwidth_grid", "lambda_grid", "resnet")
 SWITCHES = tuple(field.name for field in fields(Protocol))
-_WORDS = np.array(["confirmed", "contradicted", "inconclusive", "not run"])
+BY_DEFINITION = ("C18", "C26", "C146")
+CHANGED_AFTER_RUN = ("C36",)
+NEW_COLUMNS = (
+    *("statement", "sentence", "short", "limit", "published"),
+    *("abstract", "by_definition", "changed_after_run", "frozen_verdict"),
+)
+ABSTRACT = 12  # claims of abstract and conclusion: here the first ones
+_WORDS = np.array(VERDICTS)
 
 
-def mock_study(*, hostile: bool = False) -> StudyWords:
+def mock_study(*, hostile: bool = False, demonstration: bool = False) -> StudyWords:
     """A study of six datasets under the released protocol."""
-    words = f"released ({HOSTILE} turned)" if hostile else "released"
-    return StudyWords(words, "paper", PROTOCOLS["released"], datasets=6, asked=7, splits=5)
+    words = f"released ({HOSTILE} changed)" if hostile else "released"
+    return StudyWords(
+        words,
+        "paper",
+        PROTOCOLS["released"],
+        datasets=6,
+        asked=7,
+        of_paper=0 if demonstration else 5,
+        splits=5,
+        demonstration=DEMONSTRATION if demonstration else "",
+    )
 
 
 def mock_verdicts(claims: int | None = None, seed: int = 0, *, hostile: bool = False) -> pd.DataFrame:
@@ -34,32 +52,45 @@ def mock_verdicts(claims: int | None = None, seed: int = 0, *, hostile: bool = F
     generator = np.random.default_rng(seed)
     own = _own(generator, claims)
     if hostile:
-        own["explanation"] += f" [{HOSTILE} | not in the paper]"
+        for column in ("explanation", "short", "sentence"):
+            own[column] += f" [{HOSTILE} | not in the paper]"
     tables = [own.assign(reading="study")]
     for reading, share in (("other", 0.15), *((name, 0.03) for name in SWITCHES)):
-        word = own["verdict"].where(generator.random(len(own)) > share, generator.choice(_WORDS[:3], len(own)))
+        word = own["verdict"].where(generator.random(len(own)) > share, generator.choice(_WORDS[:-1], len(own)))
         word = word.where(own["verdict"] != "not run", "not run")
         tables.append(own.assign(reading=reading, verdict="not run" if reading in ON_TRAINING else word))
     return pd.concat(tables, ignore_index=True)
 
 
 def _own(generator: np.random.Generator, count: int | None) -> pd.DataFrame:
-    rows = []
+    rows: list[dict[str, object]] = []
     for claim in paper_claims()[:count]:
-        word = str(generator.choice(_WORDS, p=[0.45, 0.1, 0.3, 0.15]))
-        facts = {name: getattr(claim, name) for name in COLUMNS if hasattr(claim, name)}
+        word = str(generator.choice(_WORDS, p=[0.4, 0.15, 0.15, 0.05, 0.1, 0.15]))
+        facts = {name: getattr(claim, name) for name in COLUMNS if hasattr(claim, name)} | {
+            "statement": f"{claim.section} {claim.figure}",
+            "sentence": f"{claim.claim}.",
+            "abstract": len(rows) < ABSTRACT,
+            "by_definition": claim.id in BY_DEFINITION,
+            "changed_after_run": claim.id in CHANGED_AFTER_RUN,
+            "frozen_verdict": "confirmed" if claim.id in CHANGED_AFTER_RUN else "",
+            "claims_checksum": "0123456789ab",
+        }
         rows.append(facts | {"verdict": word} | _evidence(generator, word, claim.left, claim.right, claim.metric))
-    return pd.DataFrame(rows).reindex(columns=list(COLUMNS))
+    return pd.DataFrame(rows).reindex(columns=list(dict.fromkeys([*COLUMNS, *NEW_COLUMNS])))
 
 
 def _evidence(generator: np.random.Generator, word: str, left: str, right: str, metric: str) -> dict[str, object]:
     if word == "not run":
-        return {"explanation": "the experiment posthoc_map is not among the results", "datasets": 0, "splits": 0}
+        reason = "The experiment posthoc_map is not among the results."
+        return {"explanation": reason, "short": reason, "datasets": 0, "splits": 0}
     lower, p_value = int(generator.integers(0, 45)), float(generator.random() ** 3)
     share = lower / 44
     return {
         "explanation": f"{left} has the lower {metric} than {right} on {lower} of 44 datasets, the higher on "
         f"{44 - lower}; mean ranks 1.39 and 2.14, Holm-corrected Wilcoxon p = {p_value:.2g}",
+        "short": f"{left} has the lower {metric} on {lower} of 44 datasets.",
+        "limit": 0.5,
+        "published": 31 / 44 if lower % 2 else np.nan,
         "estimate": share,
         "quantity": f"share of datasets where {left} has the lower {metric} than {right}",
         "low": max(0.0, share - 0.14),
@@ -75,7 +106,7 @@ def _evidence(generator: np.random.Generator, word: str, left: str, right: str, 
 
 
 def mock_key_numbers(seed: int = 0) -> pd.DataFrame:
-    """Key numbers of the study, with SD and PCE that change where their switch is turned; none for unrun readings."""
+    """Key numbers of the study, with SD and PCE that change where their switch is changed; none for unrun readings."""
     generator = np.random.default_rng(seed)
     rows = []
     for metric in ("NLL", "PCE", "CRPS", "SD"):
@@ -102,12 +133,12 @@ def mock_key_numbers(seed: int = 0) -> pd.DataFrame:
     for name in SWITCHES:
         if name in ON_TRAINING:
             continue
-        turned = own.assign(reading=name)
+        changed = own.assign(reading=name)
         if name in ("sd", "pce"):
-            concerned = turned["metric"] == name.upper()
-            changed = {"median_relative_difference": 0.03, "lower_on": 15, "mean_rank": 2.9, "baseline_mean_rank": 2.0}
-            turned.loc[concerned, list(changed)] = list(changed.values())
-        tables.append(turned)
+            concerned = changed["metric"] == name.upper()
+            values = {"median_relative_difference": 0.03, "lower_on": 15, "mean_rank": 2.9, "baseline_mean_rank": 2.0}
+            changed.loc[concerned, list(values)] = list(values.values())
+        tables.append(changed)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -117,9 +148,11 @@ def mock_agreements(*, hostile: bool = False) -> tuple[Agreement, Agreement, Agr
     paper, table2, marks = published.figure2(), published.table2(), published.figure1_marks()
     if hostile:
         paper, table2, marks = (table.replace({"dataset": {"Yacht": HOSTILE}}) for table in (paper, table2, marks))
-    ours = paper.rename(columns={"standard_error": "difference_standard_error"}).assign(metric="NLL")
-    ours["difference"] *= generator.uniform(0.7, 1.3, len(ours))
+    ours = paper.rename(columns={"standard_error": "difference_standard_error"}).assign(metric="NLL", common_splits=5)
+    ours["difference"] += 2 * generator.standard_normal(len(ours)) * ours["difference_standard_error"].clip(upper=1)
+    per_split = pd.concat([ours.assign(split=split) for split in range(5)])
+    per_split["difference"] += 0.1 * (per_split["split"] - 2)
     ratio = table2["time_per_epoch_QRTC"] / table2["time_per_epoch_BASE"]
     ratios = table2[["dataset"]].assign(ratio=ratio * generator.uniform(0.8, 1.2, len(table2)), published_ratio=ratio)
     selected = marks.assign(part="validation", standard_error=0.1, value=marks["value"] * 1.1)
-    return agreement_statistics(ours, paper), time_agreement(ratios), figure1_agreement(selected, marks)
+    return agreement_statistics(ours, paper, per_split), time_agreement(ratios), figure1_agreement(selected, marks)

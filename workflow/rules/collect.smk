@@ -4,12 +4,14 @@
 rule tune:
     """The methods of one experiment, tuned per dataset over its splits."""
     input:
-        lambda wildcards: network_files(PLAN.needs[wildcards.experiment], "runs"),
+        lambda wildcards: FILES.evaluated(
+            "runs", [wildcards.experiment], seeds=[wildcards.seed]
+        ),
     output:
-        f"{STUDY.results}/methods/{{experiment}}.parquet",
+        LAYOUT.methods("{experiment}", "{seed}"),
     log:
-        f"logs/{STUDY.results}/tune/{{experiment}}.log",
-    # A damaged input is found again however often the job is tried; the next call makes it anew.
+        LAYOUT.log("tune", "seed{seed}", "{experiment}"),
+    # A damaged input is found again however often the job is tried; the next call makes it again.
     retries: 0
     conda:
         "../../environment.yml"
@@ -18,98 +20,83 @@ rule tune:
         mem_mb=2000,
         runtime=30,
     params:
-        code=code_version("qrt.results.tuning"),
-        experiments=lambda wildcards: experiments_json(wildcards.experiment),
+        code=code_version("qrt.commands.tune"),
+        experiments=lambda wildcards: FILES.experiments_json([wildcards.experiment]),
         protocol=PROTOCOL_JSON,
-        # Not {input}: a thousand paths are more than a command line may hold.
-        datasets=STUDY.datasets,
-        splits=STUDY.splits,
-        families=lambda wildcards: PLAN.needs[wildcards.experiment],
     shell:
-        "python -m qrt tune --experiments {params.experiments:q} --protocol {params.protocol:q}"
-        " --networks results/networks --datasets {params.datasets} --splits {params.splits}"
-        " --families {params.families} --out {output} > {log} 2> >(tee -a {log} >&2)"
+        "python -m qrt tune {input} --experiments {params.experiments:q} --protocol {params.protocol:q}"
+        " --out {output} > {log} 2> >(tee -a {log} >&2)"
 
 
-use rule tune as tune_example with:
+use rule tune as tune_for_one with:
     input:
-        lambda wildcards: network_files(
-            needed_by(EXAMPLE_EXPERIMENTS), "runs", [wildcards.dataset]
+        lambda wildcards: FILES.evaluated(
+            "runs", TUNED_FOR_ONE[wildcards.purpose], [wildcards.dataset], seeds=[0]
         ),
     output:
-        f"{STUDY.results}/examples/{{dataset}}.parquet",
+        LAYOUT.tuned_for_one("{purpose}", "{dataset}"),
     log:
-        f"logs/{STUDY.results}/tune/{{dataset}}.log",
+        LAYOUT.log("tune", "{purpose}", "{dataset}"),
     params:
-        code=code_version("qrt.results.tuning"),
-        experiments=experiments_json(*EXAMPLE_EXPERIMENTS),
+        code=code_version("qrt.commands.tune"),
+        experiments=lambda wildcards: FILES.experiments_json(
+            TUNED_FOR_ONE[wildcards.purpose]
+        ),
         protocol=PROTOCOL_JSON,
-        datasets=lambda wildcards: wildcards.dataset,
-        splits=STUDY.splits,
-        families=needed_by(EXAMPLE_EXPERIMENTS),
 
 
-rule collect_methods:
+rule collect:
     """Join result files of one kind into one table."""
     input:
-        expand(
-            f"{STUDY.results}/methods/{{experiment}}.parquet",
-            experiment=PLAN.experiments,
+        lambda wildcards: expand(
+            LAYOUT.collected("{dataset}", wildcards.kind), dataset=STUDY.datasets
         ),
     output:
-        f"{STUDY.results}/methods.parquet",
+        LAYOUT.table("{kind}"),
     log:
-        f"logs/{STUDY.results}/collect_methods.log",
+        LAYOUT.log("collect", "{kind}"),
     retries: 0
     conda:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=4000,
         runtime=30,
     params:
-        kind="methods",
+        code=code_version("qrt.commands.collect"),
+        kind=lambda wildcards: wildcards.kind,
     shell:
         "python -m qrt collect {params.kind} {input} --out {output} 2>&1 | tee {log}"
 
 
-use rule collect_methods as collect_dataset with:
+use rule collect as collect_dataset with:
     input:
-        lambda wildcards: network_files(
-            families_with(wildcards.kind), wildcards.kind, [wildcards.dataset]
-        ),
+        lambda wildcards: FILES.evaluated(wildcards.kind, datasets=[wildcards.dataset]),
     output:
-        f"{STUDY.results}/collected/{{dataset}}.{{kind}}.parquet",
+        LAYOUT.collected("{dataset}", "{kind}"),
     log:
-        f"logs/{STUDY.results}/collect/{{dataset}}.{{kind}}.log",
-    params:
-        kind=lambda wildcards: wildcards.kind,
+        LAYOUT.log("collect", "{dataset}.{kind}"),
 
 
-use rule collect_methods as collect_study with:
+use rule collect as collect_methods with:
     input:
-        lambda wildcards: expand(
-            f"{STUDY.results}/collected/{{dataset}}.{wildcards.kind}.parquet",
-            dataset=STUDY.datasets,
-        ),
+        FILES.tuned(PLAN.experiments),
     output:
-        f"{STUDY.results}/{{kind}}.parquet",
+        LAYOUT.table("methods"),
     log:
-        f"logs/{STUDY.results}/collect/{{kind}}.log",
+        LAYOUT.log("collect", "methods"),
     params:
-        kind=lambda wildcards: wildcards.kind,
+        code=code_version("qrt.commands.collect"),
+        kind="methods",
 
 
-use rule collect_methods as collect_times with:
+use rule collect as collect_times with:
     input:
-        expand(
-            f"{STUDY.results}/times/{{dataset}}/split{{split}}.parquet",
-            dataset=STUDY.datasets,
-            split=STUDY.splits,
-        ),
+        FILES.times(),
     output:
-        f"{STUDY.results}/times.parquet",
+        LAYOUT.table("times"),
     log:
-        f"logs/{STUDY.results}/collect/times.log",
+        LAYOUT.log("collect", "times"),
     params:
+        code=code_version("qrt.commands.collect"),
         kind="times",

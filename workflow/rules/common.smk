@@ -1,98 +1,82 @@
-# What the rules share: the checked configuration and the names derived from it.
+# What the rules share: the checked configuration, its files, and the resources to ask for.
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from qrt.running.attempts import given_up
-from qrt.running.code_version import code_version
-from qrt.study.config import load_config, read_schema
-from qrt.study.cost import (
-    FETCHING_MB,
-    PREPARING_MB,
-    table_shape,
-    training_group,
-    training_memory,
-    training_minutes,
-)
 from qrt.data.embedded import EMBEDDED
 from qrt.data.fetch import next_attempt
 from qrt.data.raw_store import RAW_FORMAT
+from qrt.data.record import is_available
 from qrt.data.summary import left_out
 from qrt.errors import UserError
-from qrt.study.experiments import plan_study
+from qrt.figures.kinds import statistics_tables
+from qrt.running.attempts import given_up
+from qrt.code_version import code_version
+from qrt.running.forgotten_steps import (
+    refuse_forgotten_steps,
+    refuse_unusable_claims,
+)
 from qrt.running.interruption import stop_jobs_when_interrupted
-from qrt.results.readings import families_of_other_readings
-from qrt.running.status import tell_progress, training_jobs
+from qrt.running.status import note_study, tell_progress, training_jobs
+from qrt.running.study_files import TUNED_FOR_ONE, StudyFiles
+from qrt.running.targets import what_was_meant
+from qrt.study import cost
 from qrt.study.artifacts import (
     ARTIFACTS,
-    EXAMPLE_DATASETS,
-    EXAMPLE_EXPERIMENTS,
     FIGURES,
     TABLES,
+    is_example,
     in_order,
     short_target,
 )
-
-PROJECT = Path(workflow.basedir)
-NAME_PATTERN = "[A-Za-z0-9][A-Za-z0-9_.-]*"
+from qrt.study.config import load_config, read_schema
 
 try:
-    STUDY = load_config(
-        config,
-        read_schema(PROJECT / "workflow/schemas/config.schema.yaml"),
-        root=PROJECT,
-    )
+    SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
+    STUDY = load_config(config, SCHEMA, root=PROJECT)
+    refuse_forgotten_steps(STUDY, SCHEMA)
 except UserError as error:
     raise WorkflowError(str(error))
 
-PLAN = plan_study(STUDY)
+FILES = StudyFiles(STUDY)
+LAYOUT, PLAN = FILES.layout, FILES.plan
 PROTOCOL_JSON = json.dumps(vars(STUDY.protocol), sort_keys=True)
 STUDY_JSON = json.dumps(STUDY.facts(), sort_keys=True)
 # Written with the scorecard, so the report can say what came out.
-LANDING_PAGE = f"{STUDY.results}/statistics/landing.rst"
-LARGE_DATASETS = (
-    "|".join(
-        re.escape(name) for name in STUDY.datasets if table_shape(name)[0] >= 20_000
-    )
-    or "(?!)"
-)
+LANDING_PAGE = LAYOUT.statistics("scorecard", "landing.rst")
+# One seed has nothing to be compared with.
+SEEDS_PAGE = ["seeds"] if len(STUDY.seeds) > 1 else []
 
 # What every job finds in its environment. Where data comes from is no parameter of a rule: the same data from
-# another source is no reason to run anything again. (The path of the package is for `--sdm conda`.)
+# another source is no reason to run anything again.
 ENVIRONMENT = {
-    "PYTHONPATH": PROJECT / "src",
+    "PYTHONPATH": PROJECT / "src",  # for `--sdm conda`
     "QRT_MIRROR": STUDY.mirror or "",
     "QRT_SOURCES": ",".join(STUDY.sources),
 }
 # Snakemake formats the prefix, so braces in a path are doubled.
-shell.prefix(
-    "".join(
-        f"export {name}={shlex.quote(str(value))}; "
-        for name, value in ENVIRONMENT.items()
-    )
-    .replace("{", "{{")
-    .replace("}", "}}")
+PREFIX = "".join(
+    f"export {name}={shlex.quote(str(value))}; " for name, value in ENVIRONMENT.items()
 )
+if not workflow.deployment_settings.deployment_method:
+    # Jobs run with the Python that runs Snakemake, whether its environment is activated or not.
+    PREFIX += f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; "
+shell.prefix(PREFIX.replace("{", "{{").replace("}", "}}"))
 
 
-def own_file(wildcards):
-    """The user's file behind a dataset of their own, so that a changed file is read again."""
-    own = STUDY.own_datasets.get(wildcards.dataset)
-    return [str(own.path)] if own else []
+def one_of(names):
+    """A pattern for wildcards that matches these names and nothing else."""
+    return "|".join(map(re.escape, names)) or "(?!)"
 
 
 def own_entry(wildcards):
     """A dataset of the user's as JSON, `null` for all others."""
     own = STUDY.own_datasets.get(wildcards.dataset)
-    entry = own and {
-        "path": str(own.path),
-        "target": own.target,
-        "categorical": own.categorical,
-    }
-    return json.dumps(entry)
+    return json.dumps(own and own.entry())
 
 
 def fetch_version(wildcards):
@@ -102,39 +86,27 @@ def fetch_version(wildcards):
     return RAW_FORMAT
 
 
-def fetch_attempt(wildcards):
-    """Grows while a dataset is unavailable, so that every call tries those again."""
-    return next_attempt(Path(f"data/raw/{wildcards.dataset}.json"))
+def record_of(wildcards):
+    """The record of the prepared data. Data that is there does not change (`prepare` refuses it where networks were
+    trained), so preparing it again is no reason to train again; data that was unavailable may have come.
+    """
+    record = LAYOUT.prepared(wildcards.dataset)
+    return ancient(record) if is_available(Path(record)) else record
 
 
-def network_files(families, kind, datasets=STUDY.datasets):
-    """The files of one kind (runs, curves, predictions) of these families on these datasets, all splits."""
-    return expand(
-        "results/networks/{dataset}/split{split}/{family}.{kind}.parquet",
-        dataset=datasets,
-        split=STUDY.splits,
-        family=families,
-        kind=kind,
-    )
+def family_of(wildcards):
+    return FILES.family(wildcards.dataset, wildcards.family)
 
 
-def needed_by(experiments):
-    """The families that these experiments need, as far as the study has them."""
-    needs = [PLAN.needs[name] for name in experiments if name in PLAN.needs]
-    return list(dict.fromkeys(family for families in needs for family in families))
+def job_of(wildcards):
+    """The training job, to ask what it costs."""
+    return FILES.training_job(wildcards.dataset, wildcards.family)
 
 
-def families_with(kind):
-    """The families that have rows of this kind."""
-    if kind == "runs":
-        return list(PLAN.families)
-    return [name for name, family in PLAN.families.items() if family.curves]
-
-
-def example_option(wildcards):
-    """Predictive densities are kept for the datasets of the example figures, in the first split."""
-    is_example = wildcards.dataset in EXAMPLE_DATASETS
-    return "--examples" if is_example and int(wildcards.split) == 0 else ""
+def trained_file(*place):
+    """What a training job writes; kept after its evaluation or not."""
+    file = LAYOUT.trained(*place)
+    return file if STUDY.keep_outputs else temp(file)
 
 
 def growing(amount):
@@ -142,106 +114,42 @@ def growing(amount):
     return lambda wildcards, attempt: amount * attempt
 
 
-def number_of_attempt(wildcards, attempt):
-    return attempt
-
-
-def train_memory(wildcards, attempt):
-    return training_memory(wildcards.dataset, PLAN.families[wildcards.family], attempt)
-
-
-def train_group(wildcards):
-    epochs = STUDY.training["max_epochs"]
-    return training_group(wildcards.dataset, PLAN.families[wildcards.family], epochs)
-
-
-def train_minutes(wildcards, attempt):
-    epochs = STUDY.training["max_epochs"]
-    return training_minutes(
-        wildcards.dataset, PLAN.families[wildcards.family], epochs, attempt
-    )
-
-
-def trained_elsewhere(family):
-    """Whether a study under another protocol has left the results of this family for all datasets and splits."""
-    return all(Path(file).exists() for file in network_files([family], "runs"))
-
-
-def experiments_json(*names):
-    """Experiments of the study as JSON, as far as the study has them."""
-    return [
-        PLAN.experiments[name].to_json() for name in names if name in PLAN.experiments
-    ]
-
-
-def figure_inputs(name):
-    """The result files that a figure draws from; what the study does not have is left out, and the figure says so."""
-    artifact = FIGURES[name]
-    shown = artifact.shown(STUDY.datasets)
-    tables = {
-        table: [] for table in ("methods", "curves", "predictions", "maps", "sample")
-    }
-    tables["methods"] = expand(
-        f"{STUDY.results}/methods/{{experiment}}.parquet",
-        experiment=[one for one in artifact.experiments if one in PLAN.experiments],
-    )
-    for table in artifact.tables:
-        tables[table] = [f"{STUDY.results}/{table}.parquet"]
-    if artifact.kind in ("decomposition", "densities"):
-        table = "curves" if artifact.kind == "decomposition" else "predictions"
-        tables["methods"] = expand(
-            f"{STUDY.results}/examples/{{dataset}}.parquet", dataset=shown
-        )
-        tables[table] = expand(
-            f"{STUDY.results}/collected/{{dataset}}.{table}.parquet", dataset=shown
-        )
-    if artifact.kind == "maps":
-        tables |= {"maps": rules.maps.output.maps, "sample": rules.maps.output.sample}
-        shown = ()
-    elif not artifact.datasets:
-        shown = STUDY.datasets
-    return tables | {
-        "records": expand("data/prepared/{dataset}/record.json", dataset=shown)
-    }
-
-
-# Families that other readings of the same networks can use, if another study in this folder has trained them.
-OTHER_FAMILIES = [
-    family for family in families_of_other_readings(STUDY) if trained_elsewhere(family)
-]
-
-
 def planned_trainings():
-    """Dataset, split and family of every training job that this call is about to run."""
+    """Dataset, seed, split and family of every training job that this call is about to run."""
     return [
-        (job.wildcards.dataset, int(job.wildcards.split), job.wildcards.family)
+        tuple(job.wildcards[name] for name in ("dataset", "seed", "split", "family"))
         for job in workflow.dag.needrun_jobs()
-        if job.rule.name in ("train", "train_large")
+        if job.rule.name.startswith("train")
     ]
 
 
-def say_how_to_go_on():
+def say_how_to_continue():
     print(
-        "Not finished. What is done is kept: the same command goes on from here.",
+        "Not finished. Completed work is kept; run the same command to continue.",
         flush=True,
     )
 
 
 def leave_unlocked():
     workflow.persistence.unlock()
-    say_how_to_go_on()
+    say_how_to_continue()
 
 
 onstart:
     # With a limit on jobs per second, Snakemake 9.27 adds with every finished job one more timer that wakes its
     # scheduler each second: after a thousand jobs it does little else (docs/cluster.md, "Under load").
     workflow.scheduler.job_rate_limiter = None
+    try:
+        refuse_unusable_claims()
+    except UserError as error:
+        raise WorkflowError(str(error))
     stop_jobs_when_interrupted(leave_unlocked)
-    tell_progress(training_jobs(STUDY, PLAN, planned_trainings()))
+    note_study(STUDY)
+    tell_progress(training_jobs(FILES, planned_trainings()))
 
 
 onerror:
-    say_how_to_go_on()
+    say_how_to_continue()
 
 
 onsuccess:

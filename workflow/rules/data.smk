@@ -4,27 +4,29 @@
 rule download:
     """Fetch every dataset of the study and nothing else, so that the rest can run offline."""
     input:
-        expand("data/raw/{dataset}.parquet", dataset=STUDY.datasets),
+        expand(LAYOUT.raw("{dataset}", "parquet"), dataset=STUDY.datasets),
 
 
 rule fetch:
     """One dataset as its source has it; a record with the reason where no source has it."""
     input:
-        own_file,
+        # The user's file behind a dataset of their own, so that a changed file is read again.
+        lambda wildcards: FILES.own_file(wildcards.dataset),
     output:
-        table="data/raw/{dataset}.parquet",
-        record="data/raw/{dataset}.json",
+        table=LAYOUT.raw("{dataset}", "parquet"),
+        record=LAYOUT.raw("{dataset}", "json"),
     log:
         "logs/fetch/{dataset}.log",
     conda:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=growing(FETCHING_MB),
+        mem_mb=growing(cost.FETCHING_MB),
         runtime=growing(60),
     params:
         version=fetch_version,
-        attempt=fetch_attempt,
+        # Grows while a dataset is unavailable, so that every call tries those again.
+        attempt=lambda wildcards, output: next_attempt(Path(output.record)),
         own=own_entry,
     shell:
         "python -m qrt fetch {wildcards.dataset} --table {output.table} --record {output.record}"
@@ -35,20 +37,20 @@ rule fetch:
 rule prepare:
     """One dataset as numbers, with a record of what was dropped and why."""
     input:
-        table="data/raw/{dataset}.parquet",
-        record="data/raw/{dataset}.json",
+        table=LAYOUT.raw("{dataset}", "parquet"),
+        record=LAYOUT.raw("{dataset}", "json"),
     output:
-        multiext("data/prepared/{dataset}/", "x.npy", "y.npy", "record.json"),
+        multiext(LAYOUT.prepared("{dataset}", ""), "x.npy", "y.npy", "record.json"),
     log:
         "logs/prepare/{dataset}.log",
     conda:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=growing(PREPARING_MB),
+        mem_mb=growing(cost.PREPARING_MB),
         runtime=growing(10),
     params:
-        code=code_version("qrt.data.prepared_store"),
+        code=code_version("qrt.commands.prepare"),
         folder=subpath(output[0], parent=True),
     shell:
         "python -m qrt prepare {wildcards.dataset} --table {input.table} --record {input.record}"

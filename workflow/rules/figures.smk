@@ -4,10 +4,10 @@
 rule maps:
     """The calibration maps of Figure 11, fitted to simulated PITs."""
     output:
-        maps=f"{STUDY.results}/maps.parquet",
-        sample=f"{STUDY.results}/sample.parquet",
+        maps=LAYOUT.table("maps"),
+        sample=LAYOUT.table("sample"),
     log:
-        f"logs/{STUDY.results}/maps.log",
+        LAYOUT.log("maps"),
     retries: 0
     conda:
         "../../environment.yml"
@@ -16,7 +16,7 @@ rule maps:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_version("qrt.training.simulated_maps"),
+        code=code_version("qrt.commands.maps"),
         protocol=PROTOCOL_JSON,
     shell:
         "python -m qrt maps --protocol {params.protocol:q} --maps {output.maps} --sample {output.sample} > {log} 2> >(tee -a {log} >&2)"
@@ -28,26 +28,26 @@ for figure_name in FIGURES:
         name:
             figure_name
         input:
-            **figure_inputs(figure_name),
+            **FILES.figure_inputs(figure_name),
         output:
             statistics=multiext(
-                f"{STUDY.results}/statistics/{figure_name}/",
+                LAYOUT.statistics(figure_name, ""),
                 "summary.json",
                 "caption.rst",
-                *[f"{table}.csv" for table in FIGURES[figure_name].statistics],
+                *[f"{table}.csv" for table in statistics_tables(FIGURES[figure_name])],
             ),
-            pdf=f"paper_figures/{figure_name}.pdf",
+            pdf=LAYOUT.figure(figure_name, "pdf"),
             png=report(
-                f"paper_figures/{figure_name}.png",
-                caption=f"{Path.cwd()}/{STUDY.results}/statistics/{figure_name}/caption.rst",
+                LAYOUT.figure(figure_name, "png"),
+                caption=f"{Path.cwd()}/{LAYOUT.statistics(figure_name, 'caption.rst')}",
                 category="Figures",
                 labels={
                     "figure": in_order(FIGURES[figure_name]),
-                    "shows": FIGURES[figure_name].title,
+                    "shows": FIGURES[figure_name].title_in(STUDY.datasets),
                 },
             ),
         log:
-            f"logs/{STUDY.results}/figures/{figure_name}.log",
+            LAYOUT.log("figures", figure_name),
         retries: 0
         localrule: True
         conda:
@@ -57,7 +57,7 @@ for figure_name in FIGURES:
             mem_mb=2000,
             runtime=20,
         params:
-            code=code_version("qrt.figures.figure_job"),
+            code=code_version("qrt.commands.figure"),
             name=figure_name,
             study=STUDY_JSON,
             folder=subpath(output[0], parent=True),
@@ -68,5 +68,5 @@ for figure_name in FIGURES:
             " --statistics {params.folder} --pdf {output.pdf} --png {output.png} > {log} 2> >(tee -a {log} >&2)"
 
     workflow.get_rule(figure_name).docstring = (
-        f"{FIGURES[figure_name].number}: {FIGURES[figure_name].title}."
+        f"{FIGURES[figure_name].number}: {FIGURES[figure_name].title_in(STUDY.datasets)}."
     )

@@ -2,26 +2,33 @@
 
 
 rule main:
-    """The main comparison, tuned: what Figures 2 and 3 stand on."""
+    """The results of the main comparison, tuned: those of Figures 2, 3, 13 and 21, without drawing them."""
     input:
-        expand(
-            f"{STUDY.results}/methods/{{experiment}}.parquet",
-            experiment=[
-                one for one in ("main", "regularised") if one in PLAN.experiments
-            ],
-        ),
+        FILES.tuned(["main", "regularised"]),
+
+
+rule networks:
+    """Every network trained and evaluated, and no figure."""
+    input:
+        FILES.evaluated("runs"),
+
+
+rule timed:
+    """The training times of Table 2, and no table."""
+    input:
+        FILES.times(),
 
 
 rule figures:
     """Every figure of the paper."""
     input:
-        expand("paper_figures/{figure}.{form}", figure=FIGURES, form=["pdf", "png"]),
+        [LAYOUT.figure(name, form) for name in FIGURES for form in ("pdf", "png")],
 
 
 rule tables:
     """Every table of the paper."""
     input:
-        expand("paper_figures/{table}.csv", table=TABLES),
+        [LAYOUT.figure(name, "csv") for name in TABLES],
 
 
 rule smoke:
@@ -41,3 +48,15 @@ for artifact_name in ARTIFACTS:
     workflow.get_rule(short_target(artifact_name)).docstring = (
         f"{ARTIFACTS[artifact_name].number}: {ARTIFACTS[artifact_name].title}."
     )
+
+
+rule unknown:
+    """No target: says what was probably meant by a name that is none, such as fig3."""
+    input:
+        lambda wildcards: what_was_meant(
+            wildcards.name, [rule.name for rule in workflow.rules]
+        ),
+    output:
+        "{name}",
+    wildcard_constraints:
+        name="[A-Za-z0-9_]+",

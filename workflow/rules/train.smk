@@ -1,76 +1,49 @@
-# Training: one job per dataset, split and family of networks; what it writes does not depend on the protocol.
+# Training: one job per dataset, seed, split and family of networks. What it writes does not depend on what acts after
+# training. Three rules of one kind, so that the longest jobs start first and what decides fewest claims comes last.
 
 
 rule train:
-    """One family of networks on one dataset and split: trained as a stack, evaluated in every reading."""
+    """One family of networks on one dataset and split, trained as a stack: what the networks say, and no metric."""
     input:
-        multiext("data/prepared/{dataset}/", "x.npy", "y.npy", "record.json"),
+        record=record_of,
+        arrays=ancient(multiext(LAYOUT.prepared("{dataset}", ""), "x.npy", "y.npy")),
     output:
-        runs="results/networks/{dataset}/split{split}/{family}.runs.parquet",
-        curves="results/networks/{dataset}/split{split}/{family}.curves.parquet",
-        predictions="results/networks/{dataset}/split{split}/{family}.predictions.parquet",
+        trained_file("{dataset}", "{seed}", "{split}", "{family}"),
     log:
-        "logs/train/{dataset}/split{split}/{family}.log",
-    priority: 1
+        LAYOUT.training_log("{dataset}", "{seed}", "{split}", "{family}"),
+    wildcard_constraints:
+        dataset=one_of(set(STUDY.datasets) - set(FILES.large_datasets)),
+        family=one_of(FILES.families_first),
+    priority: 10
     group:
-        train_group
+        lambda wildcards: job_of(wildcards).group
     conda:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=train_memory,
-        runtime=train_minutes,
-        attempt=number_of_attempt,
+        mem_mb=lambda wildcards, attempt: job_of(wildcards).memory(attempt),
+        runtime=lambda wildcards, attempt: job_of(wildcards).minutes(attempt),
+        attempt=lambda wildcards, attempt: attempt,
     params:
-        code=code_version("qrt.training.family_job"),
-        folder=subpath(input[0], parent=True),
-        family=lambda wildcards: PLAN.families[wildcards.family].to_json(),
+        code=code_version("qrt.commands.train"),
+        folder=subpath(input.record, parent=True),
+        family=lambda wildcards: family_of(wildcards).for_training.json,
         training=json.dumps(STUDY.training),
-        examples=example_option,
     shell:
-        "python -m qrt train {wildcards.dataset} {wildcards.split} --data {params.folder}"
-        " --family {params.family:q} --training {params.training:q} {params.examples}"
-        " --runs {output.runs} --curves {output.curves} --predictions {output.predictions}"
+        "python -m qrt train {wildcards.dataset} {wildcards.split} --seed {wildcards.seed} --data {params.folder}"
+        " --family {params.family:q} --training {params.training:q} --code {params.code} --out {output}"
         " --attempt {resources.attempt} --asked '{resources.mem_mb} MB and {resources.runtime} min'"
         " --log {log} > {log} 2> >(tee -a {log} >&2)"
 
 
-# Longest jobs first, so that none of them is left alone at the end.
 use rule train as train_large with:
     wildcard_constraints:
-        dataset=LARGE_DATASETS,
-    priority: 10
+        dataset=one_of(FILES.large_datasets),
+        family=one_of(FILES.families_first),
+    priority: 20
 
 
-ruleorder: train_large > train
-
-
-rule time:
-    """The tuned networks of the main comparison on one dataset and split, each trained alone."""
-    input:
-        multiext("data/prepared/{dataset}/", "x.npy", "y.npy", "record.json"),
-        methods=[
-            f"{STUDY.results}/methods/{experiment}.parquet"
-            for experiment in ("main", "regularised")
-            if experiment in PLAN.experiments
-        ],
-    output:
-        f"{STUDY.results}/times/{{dataset}}/split{{split}}.parquet",
-    log:
-        f"logs/{STUDY.results}/times/{{dataset}}/split{{split}}.log",
-    conda:
-        "../../environment.yml"
-    threads: 1
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(120),
-        attempt=number_of_attempt,
-    params:
-        code=code_version("qrt.training.timing"),
-        folder=subpath(input[0], parent=True),
-        training=json.dumps(STUDY.training),
-    shell:
-        "python -m qrt time {wildcards.dataset} {wildcards.split} --data {params.folder} --methods {input.methods}"
-        " --training {params.training:q} --out {output}"
-        " --attempt {resources.attempt} --asked '{resources.mem_mb} MB and {resources.runtime} min'"
-        " --log {log} > {log} 2> >(tee -a {log} >&2)"
+use rule train as train_last with:
+    wildcard_constraints:
+        family=one_of(FILES.families_last),
+    priority: 1

@@ -2,19 +2,19 @@
 
 
 rule verdicts:
-    """Judge every claim of the paper under the study's protocol, the other one, and with each switch turned."""
+    """Judge every claim of the paper under the study's protocol, the other one, and with each switch changed."""
     input:
-        expand(
-            f"{STUDY.results}/{{table}}.parquet",
-            table=["runs", "methods", "curves", "predictions", "times", "maps"],
-        ),
-        network_files(OTHER_FAMILIES, "runs"),
+        [
+            LAYOUT.table(kind)
+            for kind in ("runs", "methods", "curves", "predictions", "times", "maps")
+        ],
+        others=FILES.of_other_readings("runs"),
         datasets=rules.table3_datasets.output.csv,
     output:
-        verdicts=f"{STUDY.results}/statistics/verdicts.csv",
-        numbers=f"{STUDY.results}/statistics/key_numbers.csv",
+        verdicts=LAYOUT.statistics("verdicts", "verdicts.csv"),
+        numbers=LAYOUT.statistics("verdicts", "key_numbers.csv"),
     log:
-        f"logs/{STUDY.results}/verdicts.log",
+        LAYOUT.log("verdicts"),
     retries: 0
     conda:
         "../../environment.yml"
@@ -23,13 +23,10 @@ rule verdicts:
         mem_mb=8000,
         runtime=120,
     params:
-        code=code_version("qrt.claims.verdict_job"),
+        code=code_version("qrt.commands.verdicts"),
         study=STUDY_JSON,
-        results=subpath(input[0], parent=True),
-        others=OTHER_FAMILIES,
     shell:
-        "python -m qrt verdicts --study {params.study:q} --results {params.results} --datasets {input.datasets}"
-        " --networks results/networks --other-families {params.others}"
+        "python -m qrt verdicts --study {params.study:q} --datasets {input.datasets}"
         " --verdicts {output.verdicts} --numbers {output.numbers} > {log} 2> >(tee -a {log} >&2)"
 
 
@@ -40,23 +37,23 @@ rule scorecard:
         verdicts=rules.verdicts.output.verdicts,
         numbers=rules.verdicts.output.numbers,
     output:
-        multiext("paper_figures/scorecard", ".csv", ".md"),
-        multiext("paper_figures/disagreements", ".csv", ".md"),
+        multiext(LAYOUT.figure("scorecard", "")[:-1], ".csv", ".md"),
+        multiext(LAYOUT.figure("disagreements", "")[:-1], ".csv", ".md"),
         scorecard=report(
-            "paper_figures/scorecard.html",
+            LAYOUT.figure("scorecard", "html"),
             caption="../report/scorecard.rst",
             category="Verdict",
             labels={"page": "Scorecard: every claim judged"},
         ),
         disagreements=report(
-            "paper_figures/disagreements.html",
+            LAYOUT.figure("disagreements", "html"),
             caption="../report/disagreements.rst",
             category="Verdict",
             labels={"page": "Disagreements of paper and code"},
         ),
         landing=LANDING_PAGE,
     log:
-        f"logs/{STUDY.results}/scorecard.log",
+        LAYOUT.log("scorecard"),
     retries: 0
     conda:
         "../../environment.yml"
@@ -77,19 +74,20 @@ rule agreement:
     """Our values beside the published ones: Figure 2, Figure 1 and Table 2."""
     input:
         datasets=rules.table3_datasets.output.csv,
-        differences=f"{STUDY.results}/statistics/fig02_nll_difference/per_dataset.csv",
-        selected=f"{STUDY.results}/statistics/fig01_per_epoch/selected.csv",
+        differences=LAYOUT.statistics("fig02_nll_difference", "per_dataset.csv"),
+        methods=LAYOUT.table("methods"),
+        selected=LAYOUT.statistics("fig01_per_epoch", "selected.csv"),
         times=rules.table2_times.output.csv,
     output:
-        multiext("paper_figures/agreement", ".csv", ".md", ".pdf", ".png"),
+        multiext(LAYOUT.figure("agreement", "")[:-1], ".csv", ".md", ".pdf", ".png"),
         page=report(
-            "paper_figures/agreement.html",
+            LAYOUT.figure("agreement", "html"),
             caption="../report/agreement.rst",
             category="Verdict",
             labels={"page": "Agreement with the published values"},
         ),
     log:
-        f"logs/{STUDY.results}/agreement.log",
+        LAYOUT.log("agreement"),
     retries: 0
     conda:
         "../../environment.yml"
@@ -103,5 +101,38 @@ rule agreement:
         folder=subpath(output.page, parent=True),
     shell:
         "python -m qrt agreement --study {params.study:q} --datasets {input.datasets}"
-        " --differences {input.differences} --selected {input.selected} --times {input.times}"
-        " --out {params.folder} > {log} 2> >(tee -a {log} >&2)"
+        " --differences {input.differences} --methods {input.methods} --selected {input.selected}"
+        " --times {input.times} --out {params.folder} > {log} 2> >(tee -a {log} >&2)"
+
+
+rule seeds:
+    """What another random start changes: shares of variance, and conclusions on single datasets."""
+    input:
+        datasets=rules.table3_datasets.output.csv,
+        methods=[path for seed in STUDY.seeds for path in FILES.tuned(["main"], seed)],
+    output:
+        multiext(LAYOUT.figure("seeds", "")[:-1], ".csv", ".md", ".pdf", ".png"),
+        page=report(
+            LAYOUT.figure("seeds", "html"),
+            caption="../report/seeds.rst",
+            category="Verdict",
+            labels={"page": "Seeds: what another random start changes"},
+        ),
+        per_seed=LAYOUT.statistics("seeds", "per_seed.csv"),
+        summary=LAYOUT.statistics("seeds", "summary.csv"),
+    log:
+        LAYOUT.log("seeds"),
+    retries: 0
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        code=code_version("qrt.commands.seeds"),
+        study=STUDY_JSON,
+        folder=subpath(output.page, parent=True),
+    shell:
+        "python -m qrt seeds {input.methods} --study {params.study:q} --datasets {input.datasets}"
+        " --per-seed {output.per_seed} --summary {output.summary} --out {params.folder} > {log} 2> >(tee -a {log} >&2)"

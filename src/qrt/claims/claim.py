@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from qrt.claims.rules import UNDECIDABLE, check
+from qrt.claims.rules import TABLE_RULES, UNDECIDABLE, check, single_conditions
 from qrt.errors import UserError
 from qrt.study.artifacts import ARTIFACTS
 
@@ -22,10 +22,14 @@ class Claim:
     """One claim and the rule that decides it."""
 
     id: str  # of the shared list of claims
+    statement: str  # passage of the paper; claims of one passage are corrected together
     section: str  # of the paper
     figure: str  # artifact to look at; empty: none
     claim: str
+    sentence: str  # the claim in one short plain sentence, for those of abstract and conclusion
     kind: str  # main, secondary, implied, cited, interpretive, design, data, illustration, resource
+    abstract: bool  # one of those that abstract and conclusion make
+    by_definition: bool  # holds by how things are defined or built: it cannot fail
     metric: str
     left: str
     relation: str
@@ -34,20 +38,33 @@ class Claim:
     dataset_set: str  # all, non_discrete, discrete, single, simulated or none
     rule: str
     parameters: dict[str, Any]
+    margin: str  # what counts as no difference: a number and its unit; empty: the rule needs none
     published_value: str
     undecidable_reason: str
 
     @property
     def settings(self) -> dict[str, Any]:
         """What the rule is given: the columns of the claim, and its parameters, which go before them."""
-        of_columns = {
+        of_columns: dict[str, Any] = {
             "comparison": self.figure,
             "metric": self.metric,
             "left": self.left,
             "right": self.right,
             "datasets": "all" if self.dataset_set == SINGLE else self.dataset_set,
         }
+        if self.margin:
+            of_columns["margin"] = float(self.margin.split()[0])
         return of_columns | self.parameters
+
+    @property
+    def conditions(self) -> list[dict[str, Any]]:
+        """The single conditions of the claim, each with its rule and all its settings."""
+        return list(single_conditions({"rule": self.rule} | self.settings))
+
+    @property
+    def needs_no_training(self) -> bool:
+        """Is it about the data themselves, or about simulated PITs?"""
+        return all(condition["rule"] in TABLE_RULES for condition in self.conditions)
 
 
 @cache
@@ -63,7 +80,8 @@ def parse_claims(lines: Iterable[str]) -> tuple[Claim, ...]:
 
 def _parsed(row: dict[str, Any]) -> Claim:
     try:
-        claim = Claim(**(row | {"parameters": json.loads(row["parameters"])}))
+        flags = {name: _yes(row[name]) for name in ("abstract", "by_definition")}
+        claim = Claim(**(row | flags | {"parameters": json.loads(row["parameters"])}))
         check(claim.rule, claim.settings)
     except (UserError, ValueError, TypeError) as error:
         raise UserError(f"claim {row.get('id')}: {error}") from error
@@ -72,3 +90,9 @@ def _parsed(row: dict[str, Any]) -> Claim:
     if (claim.rule == UNDECIDABLE) != bool(claim.undecidable_reason):
         raise UserError(f"claim {claim.id}: a reason belongs to each undecidable claim, and to no other")
     return claim
+
+
+def _yes(text: str) -> bool:
+    if text not in ("yes", ""):
+        raise UserError(f"{text!r} is neither yes nor empty")
+    return text == "yes"

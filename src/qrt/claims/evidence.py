@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,20 +12,21 @@ import pandas as pd
 
 from qrt.claims.verdict import NotRun
 from qrt.data.sheet import paper_datasets
+from qrt.published import figure2
 from qrt.statistics.comparison import compare, effects
 from qrt.statistics.curves import CURVE_METRICS, curve_statistics
 from qrt.statistics.figure_statistics import FigureStatistics
 from qrt.statistics.metrics import figure_metrics
-from qrt.study.artifacts import ARTIFACTS, DISCRETE, Comparison
+from qrt.study.artifacts import ARTIFACTS, DISCRETE, MethodComparison
 from qrt.study.compared import Compared
 from qrt.study.protocol import Protocol
 
 T = TypeVar("T")
 
 # Comparisons that claims are about and no figure of the paper shows.
-_MAIN = ARTIFACTS["fig03_main"].comparison or Comparison(())
-_BASE_MODELS = ARTIFACTS["fig08_base_models"].comparison or Comparison(())
-CLAIM_COMPARISONS: dict[str, Comparison] = {
+_MAIN = ARTIFACTS["fig03_main"].comparison or MethodComparison(())
+_BASE_MODELS = ARTIFACTS["fig08_base_models"].comparison or MethodComparison(())
+CLAIM_COMPARISONS: dict[str, MethodComparison] = {
     "with_qreg": replace(_MAIN, compared=(*_MAIN.compared, Compared("regularised", "QREG", "QREG"))),
     "before_the_map": replace(_MAIN, compared=(*_MAIN.compared, Compared("main", "QRT-F", "QRT-F"))),
     "with_base_mlp_1": replace(
@@ -53,6 +54,27 @@ def _paper_sets() -> dict[str, frozenset[str]]:
 PAPER_SETS = _paper_sets()
 
 
+def figure2_method(one: Compared) -> str:
+    """The name in Figure 2 of a method; empty if the figure does not have it."""
+    return one.method if one.experiment == "main" and one.method in ("BASE", "QRC", "QRTC") else ""
+
+
+@cache
+def figure2_differences() -> pd.DataFrame:
+    """Figure 2 as datasets x methods: test NLL minus that of BASE, which is zero for BASE itself."""
+    return figure2().pivot(index="dataset", columns="method", values="difference").assign(BASE=0.0)
+
+
+@cache
+def _published_of(methods: tuple[tuple[str, str], ...]) -> dict[str, pd.DataFrame]:
+    """Metric -> published differences with the labels of a comparison as columns, from (label, Figure 2's name)."""
+    differences = figure2_differences()
+    return {"NLL": pd.DataFrame({label: differences[name] for label, name in methods if name})}
+
+
+# The methods behind the per-epoch figures.
+METHODS_OF_CURVES = (("base_train", "BASE-TRAIN"), ("main", "QRC"), ("main", "QRT"), ("main", "QRTC"))
+
 OPTIONAL_TABLES = {
     "curves": "metrics per epoch",
     "times": "training times",
@@ -77,25 +99,43 @@ class Evidence:
     times: pd.DataFrame | None = None
     maps: pd.DataFrame | None = None
     predictions: pd.DataFrame | None = None
+    demonstration: str = ""  # why the study says nothing about the paper: short training, or none of its datasets
 
 
 class Workings:
     """The statistics of one body of evidence, each computed when it is first asked for.
 
-    Readings of the same methods share what they `remember`.
+    Readings share what they `remember`: what is computed from the same rows of results is computed once.
     """
 
     def __init__(self, evidence: Evidence, remembered: dict[tuple[Any, ...], Any] | None = None) -> None:
         self.evidence = evidence
-        self._plans: dict[str, Comparison] = {}
+        self._plans: dict[str, MethodComparison] = {}
         self._remembered = {} if remembered is None else remembered
 
     def remember(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
-        """What was computed under this key, which names everything it depends on besides the tables of results."""
+        """What was computed under this key, which names everything it depends on that differs between readings.
+
+        The tables of results are the same for all of them but for `methods`, whose rows `content` stands for.
+        """
         if key not in self._remembered:
             self._remembered[key] = compute()
         found: T = self._remembered[key]
         return found
+
+    def content(self, *methods: tuple[str, str]) -> tuple[int, ...]:
+        """A fingerprint of all rows of each of these methods (experiment, method); 0 for those without any."""
+        return tuple(self._fingerprints.get(method, 0) for method in methods)
+
+    @cached_property
+    def _fingerprints(self) -> dict[tuple[str, str], int]:
+        """The sum of the hashes of a method's rows, which does not depend on their order."""
+        methods = self.evidence.methods
+        if methods.empty:
+            return {}
+        hashes = pd.util.hash_pandas_object(methods, index=False)
+        sums = hashes.groupby([methods["experiment"], methods["method"]]).sum()
+        return {(str(experiment), str(method)): int(value) for (experiment, method), value in sums.items()}
 
     @cached_property
     def discreteness(self) -> dict[str, float]:
@@ -109,7 +149,7 @@ class Workings:
         """The averaged curves and the values at the selected epoch, of both parts."""
         evidence = self.evidence
         return self.remember(
-            ("curves",),
+            ("curves", self.content(*METHODS_OF_CURVES)),
             lambda: curve_statistics(
                 self.table("curves"),
                 evidence.methods,
@@ -119,6 +159,25 @@ class Workings:
                 pce_column="pce_levels",  # what the curves record under every protocol
             ),
         )
+
+    def curves_without(self, split: int, dataset: str) -> FigureStatistics:
+        """The averaged curves of one dataset without one of its splits."""
+        evidence = self.evidence
+        curves = self.table("curves")
+
+        def compute() -> FigureStatistics:
+            kept = curves[(curves["dataset"] == dataset) & (curves["split"] != split)]
+            methods = evidence.methods[(evidence.methods["dataset"] == dataset) & (evidence.methods["split"] != split)]
+            return curve_statistics(
+                kept,
+                methods,
+                [dataset],
+                parts=("train", "validation"),
+                metrics=CURVE_METRICS,
+                pce_column="pce_levels",
+            )
+
+        return self.remember(("curves without", split, dataset, self.content(*METHODS_OF_CURVES)), compute)
 
     def table(self, name: str) -> pd.DataFrame:
         """The result table of this name, if there is one with rows."""
@@ -143,13 +202,13 @@ class Workings:
             return [name for name in study if (self.discreteness.get(name, 0.0) > DISCRETE) in wanted]
         return [name for name in study if name in PAPER_SETS[group]]
 
-    def plan(self, name: str) -> Comparison:
+    def plan(self, name: str) -> MethodComparison:
         """The methods of a comparison under the study's protocol, those of whole experiments named one by one."""
         if name not in self._plans:
             self._plans[name] = self._expanded(name)
         return self._plans[name]
 
-    def _expanded(self, name: str) -> Comparison:
+    def _expanded(self, name: str) -> MethodComparison:
         artifact = ARTIFACTS.get(name)
         found = artifact.comparison if artifact else CLAIM_COMPARISONS[name]
         if found is None:
@@ -180,8 +239,9 @@ class Workings:
         plan, form = self.plan(name), self.evidence.protocol.cohens_d
         metrics = {label: suffix for label, suffix in self._metrics().items() if label in plan.metrics}
         run = tuple(one for one in plan.compared if self._was_run(one))
+        content = self.content(*((one.experiment, one.method) for one in (plan.baseline, *run)))
         return self.remember(
-            (plan.baseline, run, tuple(metrics.items()), plan.dataset_set, form),
+            (plan.baseline, run, content, tuple(metrics.items()), plan.dataset_set, form),
             lambda: compare(
                 self._test_results,
                 run,
@@ -193,14 +253,20 @@ class Workings:
             ),
         )
 
+    def published(self, name: str) -> dict[str, pd.DataFrame]:
+        """The differences in NLL to BASE that Figure 2 has of the methods of a comparison: datasets x labels."""
+        plan = self.plan(name)
+        return _published_of(tuple((one.label, figure2_method(one)) for one in (plan.baseline, *plan.compared)))
+
     def effects(self, left: Compared, right: Compared | None, metric: str, group: str) -> pd.DataFrame:
         """The rows of `per_dataset` of the left method with the right one as baseline, or of the left one alone."""
         metrics, form = self._metrics(), self.evidence.protocol.cohens_d
         if metric not in metrics:
             raise NotRun(f"the results have no {metric}")
         suffix = metrics[metric]
+        content = self.content(*((one.experiment, one.method) for one in (left, right or left)))
         return self.remember(
-            (left, right, metric, suffix, group, form),
+            (left, right, content, metric, suffix, group, form),
             lambda: effects(
                 self._test_results,
                 left,

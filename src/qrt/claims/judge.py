@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from qrt.claims import rules
 from qrt.claims.claim import Claim
-from qrt.claims.evidence import PAPER_SETS, Workings
-from qrt.claims.measure_rules import Measure, difference_of_medians
-from qrt.claims.measures import MEASURES
+from qrt.claims.evidence import METHODS_OF_CURVES, PAPER_SETS, Workings
+from qrt.claims.frozen import frozen_state
+from qrt.claims.measure_rules import Measure, shift
+from qrt.claims.measures import CURVE_MEASURES, MEASURES
+from qrt.claims.rank_rules import find_pair, significantly_better
 from qrt.claims.table_rules import dataset_count, map_value
 from qrt.claims.verdict import NotRun, Verdict, counted, not_run
+from qrt.statistics.rank_tests import holm
 
 COLUMNS: dict[str, str] = {
     "id": "number of the claim",
+    "statement": "passage of the paper that it is part of",
     "kind": "main, secondary, implied, cited, interpretive, design, data, illustration or resource",
+    "abstract": "whether abstract or conclusion make it",
+    "by_definition": "whether it cannot fail, so that it is counted apart",
     "section": "of the paper",
     "figure": "artifact to look at; empty: none",
     "claim": "what the paper says",
+    "sentence": "the claim in one short sentence",
     "metric": "metric of the claim",
     "left": "one side of the claim",
     "relation": "what is said of left and right",
@@ -29,46 +37,88 @@ COLUMNS: dict[str, str] = {
     "base_model": "kind of network and number of mixture components",
     "dataset_set": "datasets of the claim: all, non_discrete, discrete, single, simulated or none",
     "rule": "rule that decides",
-    "verdict": "confirmed, contradicted, inconclusive or not run",
+    "margin": "margin within which a difference counts as none, with its unit; empty: none",
+    "verdict": "confirmed, leans confirmed, inconclusive, leans contradicted, contradicted or not run",
+    "short": "what was found, in one short sentence",
     "explanation": "why, with the numbers",
     "estimate": "the deciding number",
     "quantity": "what it is",
+    "limit": "limit that the rule sets for the estimate",
     "low": "lower end of its interval",
     "high": "upper end of its interval",
+    "published": "the same estimate from the published numbers on the same datasets",
     "p_value": "p-value of the deciding test",
-    "datasets": "datasets that the verdict stands on",
+    "datasets": "datasets that the verdict is based on",
     "datasets_for": "how many of them speak for the claim's left side",
     "datasets_against": "how many against it",
     "splits": "splits of a typical dataset",
     "smallest_detectable": "smallest effect that could have been seen, in units of the estimate",
     "detectable": "what that is",
-    "published_value": "what the paper shows for it",
+    "published_value": "what the paper shows for it, in words",
+    "changed_after_run": "whether claim, rule or margin differ from what was frozen before the run",
+    "frozen_verdict": "last verdict under the frozen claim and rule, where this one has changed; empty: none is known",
+    "claims_checksum": "checksum of all claims, rules and margins that judged",
 }
+NUMBERS = ("estimate", "limit", "low", "high", "published", "p_value", "smallest_detectable")
+COUNTS = ("datasets", "datasets_for", "datasets_against", "splits")
+FLAGS = ("abstract", "by_definition", "changed_after_run")
 
 
 def judge(claims: Iterable[Claim], workings: Workings) -> pd.DataFrame:
     """One row for each claim, in their order: the columns of COLUMNS."""
+    listed = list(claims)
+    corrections, frozen = _corrections(listed, workings), frozen_state()
+    freezing = {"frozen_verdict": "", "claims_checksum": frozen.checksum}
     rows = []
-    for claim in claims:
-        verdict = _verdict(claim, workings)
+    for claim in listed:
+        verdict = _verdict(claim, workings, corrections.get(claim.id, 1.0))
         low, high = verdict.interval or (None, None)
-        facts = vars(claim) | vars(verdict) | {"low": low, "high": high}
+        shown = {"low": low, "high": high, "sentence": claim.sentence or claim.claim}
+        facts = vars(claim) | vars(verdict) | shown | freezing | {"changed_after_run": claim.id in frozen.changed}
         rows.append({name: facts[name] for name in COLUMNS})
-    numbers = ("estimate", "low", "high", "p_value", "smallest_detectable")
-    counts = ("datasets", "datasets_for", "datasets_against", "splits")
-    types = dict.fromkeys(numbers, "float64") | dict.fromkeys(counts, "Int64")
+    types = dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(FLAGS, "bool")
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(types)
 
 
-def _verdict(claim: Claim, workings: Workings) -> Verdict:
+def _verdict(claim: Claim, workings: Workings, correction: float) -> Verdict:
     if claim.rule == rules.UNDECIDABLE:
         return not_run(f"no result of this study can decide it: {claim.undecidable_reason}")
-    verdict = _settle(claim.rule, claim.settings, workings)
+    if workings.evidence.demonstration and not claim.needs_no_training:
+        return not_run(workings.evidence.demonstration)
+    verdict = _settle(claim.rule, claim.settings | {"correction": correction}, workings)
+    if verdict.verdict == "not run" or verdict.datasets < 2 or claim.rule == dataset_count.__name__:
+        return verdict
+    return replace(verdict, explanation=verdict.explanation + _remark(claim, verdict, workings))
+
+
+def _remark(claim: Claim, verdict: Verdict, workings: Workings) -> str:
+    """How many of the paper's datasets the verdict is about."""
+    paper = len(PAPER_SETS.get(claim.dataset_set, PAPER_SETS["all"]))
     others = [name for name in workings.evidence.datasets if name not in PAPER_SETS["all"]]
-    if others and verdict.verdict != "not run" and verdict.datasets:
-        remark = f" [{counted(len(others), 'dataset')} of this study not in the paper]"
-        verdict = replace(verdict, explanation=verdict.explanation + remark)
-    return verdict
+    if others:
+        return f" [{counted(len(others), 'dataset')} of this study not in the paper, which has {paper}]"
+    return f" [{verdict.datasets} of the paper's {paper} datasets]"
+
+
+def _corrections(claims: Sequence[Claim], workings: Workings) -> dict[str, float]:
+    """What Holm's procedure multiplies the p-value of each claim by, over the significant differences of a passage."""
+    passages: dict[str, dict[str, float]] = {}
+    for claim in claims:
+        if claim.rule == significantly_better.__name__ and not workings.evidence.demonstration:
+            try:
+                settings = claim.settings
+                name = settings["comparison"]
+                left, right = (workings.compared(name, settings[side]).label for side in ("left", "right"))
+                pair = find_pair(workings.comparison(name), settings["metric"], left, right)
+            except NotRun:
+                continue
+            passages.setdefault(claim.statement, {})[claim.id] = pair.p_value
+    corrections: dict[str, float] = {}
+    for p_values in passages.values():
+        corrected = holm(np.array(list(p_values.values())))
+        both = zip(p_values.items(), corrected, strict=True)
+        corrections |= {name: float(after / before) for (name, before), after in both if before > 0}
+    return corrections
 
 
 def _settle(rule: str, settings: Mapping[str, Any], workings: Workings) -> Verdict:
@@ -103,7 +153,8 @@ def _by_ranks(rule: str, settings: Mapping[str, Any], workings: Workings) -> Ver
         single.remove("right")
     for key in single:
         stated[key] = workings.compared(name, stated[key]).label
-    stated["paper_datasets"] = len(PAPER_SETS[workings.plan(name).dataset_set])
+    if "published" in rules.parameters_of(function):
+        stated["published"] = workings.published(name)
     verdict = function(workings.comparison(name), **stated)
     absent = workings.not_run(name)
     if absent:
@@ -115,10 +166,8 @@ def _by_ranks(rule: str, settings: Mapping[str, Any], workings: Workings) -> Ver
 def _by_measure(rule: str, settings: Mapping[str, Any], workings: Workings) -> Verdict:
     function = rules.MEASURE_RULES[rule]
     stated = _fitting(function, settings)
-    if "paper_datasets" in rules.parameters_of(function):
-        stated["paper_datasets"] = len(PAPER_SETS[settings["datasets"]])
     measure = _measure(settings, workings)
-    if function is not difference_of_medians:
+    if function is not shift:
         return function(measure, **stated)
     than = dict(settings) | settings["than"]
     told_apart = [key for key in ("comparison", "datasets") if key in settings["than"]]
@@ -130,8 +179,14 @@ def _by_measure(rule: str, settings: Mapping[str, Any], workings: Workings) -> V
 
 
 def _measure(settings: Mapping[str, Any], workings: Workings) -> Measure:
-    function = MEASURES[settings.get("measure", "difference")]
-    return function(workings, **_fitting(function, settings))
+    name = settings.get("measure", "difference")
+    function = MEASURES[name]
+    stated = _fitting(function, settings)
+    if name not in CURVE_MEASURES:
+        return function(workings, **stated)
+    # Slow, and the same under every switch that leaves the networks of the curves as they are.
+    key = ("measure", name, tuple(sorted(stated.items())), workings.content(*METHODS_OF_CURVES))
+    return workings.remember(key, lambda: function(workings, **stated))
 
 
 def _fitting(function: Any, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,10 @@ class Range:
         too_high = low > self.high or (low == self.high and not self.with_high)
         return too_low or too_high
 
+    def widened(self, margin: float, lowest: float = -math.inf, highest: float = math.inf) -> Range:
+        """The range with both ends moved out by the margin, though not beyond what is possible."""
+        return replace(self, low=max(lowest, self.low - margin), high=min(highest, self.high + margin))
+
     def _end_in(self, end: float) -> bool:
         return end in self or (math.isinf(end) and end in (self.low, self.high))
 

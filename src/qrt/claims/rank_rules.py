@@ -1,35 +1,43 @@
-"""Rules about the rank tests of a comparison (spec, section 7). Lower is better for every metric.
+"""Rules about the rank tests of a comparison (docs/protocol.md, section 7). Lower is better for every metric.
 
-A rule gets the statistics of the figure that its claim is about, so that Holm's family is all methods of that figure.
-The estimate is the share of datasets on which the left method is lower. What a study with fewer datasets than the paper
-may decide: `qrt.claims.verdict`.
+The estimate is the rank share: the part of Wilcoxon's sum of ranks that belongs to the datasets on which the left
+method is lower, from 0 to 1. It is a share of datasets in which clear differences count more than close ones; above 1/2
+the left method is ahead.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from qrt.claims.range import Range
 from qrt.claims.verdict import (
-    Reach,
+    FEWEST,
+    MARGIN_COVERAGE,
+    NotRun,
     Verdict,
-    Word,
     counted,
+    decide_over_datasets,
+    interval_words,
     median_splits,
+    nearest_limit,
     plain_p,
-    share_interval,
-    smallest_significant_share,
+    too_few_words,
 )
 from qrt.statistics.figure_statistics import FigureStatistics
-from qrt.statistics.rank_tests import LEVEL
+from qrt.statistics.intervals import COVERAGE, mean_interval, rank_share, rank_share_deviation, rank_share_interval
+
+AHEAD = Range.parse("(0.5, 1]")
+# Metric -> differences to a common method that the paper publishes: datasets x labels of the comparison.
+Published = Mapping[str, pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -41,172 +49,148 @@ class Pair:
     right: str
     left_lower: int
     right_lower: int
-    left_rank: float
-    right_rank: float
+    rank_share: float
     p_value: float
-    p_holm: float
-    significant: bool
-    family: int  # pairs that Holm's correction is over
-    reach: Reach
+    p_holm: float  # corrected for all pairs of the figure
+    datasets: int
+    splits: int
+    published: float | None
 
-    @property
-    def left_better(self) -> bool:
-        """Is the left method significantly better: by the test, with the lower mean rank?"""
-        return self.significant and self.left_rank < self.right_rank
+    def verdict(self, claimed: Range, coverage: float, *, p_value: float | None = None) -> Verdict:
+        """The verdict on the claim that the rank share is in a range.
 
-    @property
-    def right_better(self) -> bool:
-        """Is the right method significantly better?"""
-        return self.significant and self.right_rank < self.left_rank
-
-    def verdict(self, word: Word, *, corrected: bool = True) -> Verdict:
-        """The verdict with this pair as its evidence; inconclusive if the study is too small."""
-        if self.reach.too_small:
-            word = "inconclusive"
-        datasets, p_value = self.reach.datasets, self.p_holm if corrected else self.p_value
-        family = self.family if corrected else 1
-        detectable = smallest_significant_share(datasets, family, LEVEL)
+        `p_value` is Wilcoxon's, corrected if need be, where the claim is one of a significant difference.
+        """
+        level, tested = 1 - coverage, 1.0
+        if p_value is not None and self.p_value > 0:
+            # The interval leaves out 1/2 exactly where the corrected p-value is below the level.
+            level, tested = level * min(1.0, self.p_value / p_value), self.p_value
+        interval = rank_share_interval(self.rank_share, self.datasets, p_value=tested, level=level)
+        word = decide_over_datasets(self.rank_share, interval, claimed, self.datasets)
+        counts = f"{self.left_lower} of {counted(self.datasets, 'dataset')}"
+        shown = self.p_value if p_value is None else p_value
+        corrected = p_value is not None and p_value > self.p_value
         sentence = (
-            f"{self.left} has the lower {self.metric} than {self.right} on {self.left_lower} of {datasets} datasets, "
-            f"the higher on {self.right_lower}; mean ranks {self.left_rank:.2f} and {self.right_rank:.2f}, "
-            f"{'Holm-corrected ' if corrected else ''}Wilcoxon {plain_p(p_value)}"
+            f"{self.left} has the lower {self.metric} than {self.right} on {counts}, the higher on "
+            f"{self.right_lower}; rank share {self.rank_share:.2f}{interval_words(interval, coverage)}, "
+            f"claimed {claimed.words_within(0, 1)}; Wilcoxon {plain_p(shown)}"
+            f"{' after correction' if corrected else ''}, "
+            f"{plain_p(self.p_holm)} with Holm's correction for all pairs of the figure{too_few_words(self.datasets)}"
         )
-        if word == "inconclusive":
-            sentence += f" ({self.reach.words}"
-            if detectable is None:
-                sentence += f"; even if all agreed, p could not be below {min(1.0, family * 2.0 ** (1 - datasets)):.2g}"
-            sentence += ")"
         return Verdict(
             word,
             sentence,
-            estimate=self.left_lower / datasets,
-            quantity=f"share of datasets where {self.left} has the lower {self.metric} than {self.right}",
-            interval=share_interval(self.left_lower, datasets),
-            p_value=p_value,
-            datasets=datasets,
+            short=f"{self.left} is lower in {self.metric} than {self.right} on {counts}.",
+            estimate=self.rank_share,
+            quantity=f"share of the sum of ranks of the datasets where {self.left} has the lower {self.metric} than "
+            f"{self.right}",
+            limit=nearest_limit(self.rank_share, claimed, (0, 1)),
+            published=self.published,
+            interval=interval,
+            p_value=shown,
+            datasets=self.datasets,
             datasets_for=self.left_lower,
             datasets_against=self.right_lower,
-            splits=self.reach.splits,
-            smallest_detectable=detectable,
-            detectable="share of datasets on one side that a sign test at Holm's strictest level finds significant",
+            splits=self.splits,
+            smallest_detectable=min(1.0, 0.5 + float(stats.norm.isf(level / 2)) * rank_share_deviation(self.datasets)),
+            detectable="rank share whose interval would leave out one half",
         )
 
 
-def find_pair(statistics: FigureStatistics, metric: str, left: str, right: str, paper_datasets: int) -> Pair | None:
-    """The pair in the rank tests, whichever method comes first there; None without rank tests of both."""
+def find_pair(
+    statistics: FigureStatistics, metric: str, left: str, right: str, published: Published | None = None
+) -> Pair:
+    """The pair in the rank tests, whichever method comes first there; NotRun without rank tests of both."""
     pairs = _pairs(statistics).get(metric, {})
-    turned = (left, right) not in pairs
-    row = pairs.get((right, left) if turned else (left, right))
+    swapped = (left, right) not in pairs
+    row = pairs.get((right, left) if swapped else (left, right))
     if row is None:
-        return None
-    ranks = _mean_ranks(statistics, metric)
-    lower, higher = int(row["left_lower"]), int(row["right_lower"])
+        raise NotRun(
+            f"no rank test of {left} against {right} in {metric}: "
+            f"{counted(len(statistics.datasets), 'dataset')} with usable runs"
+        )
+    lower, higher, share = int(row["left_lower"]), int(row["right_lower"]), float(row["rank_share"])
+    datasets = int(row["datasets"])
     return Pair(
         metric,
         left,
         right,
-        higher if turned else lower,
-        lower if turned else higher,
-        ranks[left],
-        ranks[right],
+        higher if swapped else lower,
+        lower if swapped else higher,
+        1 - share if swapped else share,
         float(row["p_value"]),
         float(row["p_holm"]),
-        bool(row["significant"]),
-        len(pairs),
-        Reach(int(row["datasets"]), _splits(statistics, metric, (left, right)), paper_datasets),
+        datasets,
+        _splits(statistics, metric, (left, right)),
+        _published_share(statistics, metric, (left, right), datasets, published or {}),
     )
 
 
 def significantly_better(
-    statistics: FigureStatistics, *, metric: str, left: str, right: str, paper_datasets: int
-) -> Verdict:
-    """Left has the lower mean rank, and Wilcoxon's test with Holm's correction is significant at 5 %.
-
-    Contradicted if right is significantly better, or if a study with the paper's power finds no significance.
-    """
-    pair = find_pair(statistics, metric, left, right, paper_datasets)
-    if pair is None:
-        return _without_tests(statistics, metric, left, right)
-    if pair.left_better:
-        return pair.verdict("confirmed")
-    refuted = pair.right_better or pair.reach.as_the_paper
-    return pair.verdict("contradicted" if refuted else "inconclusive")
-
-
-def not_significantly_better(
-    statistics: FigureStatistics, *, metric: str, left: str, right: str, paper_datasets: int
-) -> Verdict:
-    """Left is not significantly better than right.
-
-    Contradicted if it is. Confirmed if right is significantly better, or if a study with the paper's power finds
-    left not to be.
-    """
-    pair = find_pair(statistics, metric, left, right, paper_datasets)
-    if pair is None:
-        return _without_tests(statistics, metric, left, right)
-    if pair.left_better:
-        return pair.verdict("contradicted")
-    shown = pair.right_better or pair.reach.as_the_paper
-    return pair.verdict("confirmed" if shown else "inconclusive")
-
-
-def no_significant_difference(
-    statistics: FigureStatistics,
-    *,
-    metric: str,
-    paper_datasets: int,
-    left: str = "",
-    right: str = "",
-    among: Sequence[str] = (),
-    against: Sequence[str] = (),
-    corrected: bool = True,
-) -> Verdict:
-    """No significant difference: between left and right, or left and each of `against`, or any two `among` some.
-
-    Contradicted if any of the pairs differs significantly, confirmed if none does in a study with the paper's power.
-    The evidence shown is the pair with the smallest p-value. `corrected` false: Wilcoxon's test of each pair by itself.
-    """
-    names = list(combinations(among, 2)) if among else [(left, other) for other in against or (right,)]
-    pairs = []
-    for one, other in names:
-        pair = find_pair(statistics, metric, one, other, paper_datasets)
-        if pair is None:
-            return _without_tests(statistics, metric, one, other)
-        pairs.append(pair)
-    different = [pair for pair in pairs if (pair.significant if corrected else pair.p_value < LEVEL)]
-    closest = min(pairs, key=lambda pair: pair.p_value)
-    word: Word = "inconclusive"
-    if different:
-        word = "contradicted"
-    elif all(pair.reach.as_the_paper for pair in pairs):
-        word = "confirmed"
-    verdict = closest.verdict(word, corrected=corrected)
-    if len(pairs) == 1:
-        return verdict
-    sentence = f"{len(different)} of {len(pairs)} pairs differ significantly in {metric}; the clearest: "
-    return Verdict(**(vars(verdict) | {"explanation": sentence + verdict.explanation}))
-
-
-def better_mean_rank(
     statistics: FigureStatistics,
     *,
     metric: str,
     left: str,
     right: str,
-    paper_datasets: int,
-    or_equal: bool = False,
+    published: Published | None = None,
+    correction: float = 1.0,
 ) -> Verdict:
-    """Left has the lower mean rank (`or_equal`: not the higher one), significant or not.
+    """Left is ahead by Wilcoxon's test at 5 %; contradicted if right is.
 
-    With fewer datasets than the paper a lower mean rank may be chance: decided only if the pair differs significantly.
+    `correction` is what Holm's procedure multiplies the p-value by, over the claims of the same passage.
     """
-    pair = find_pair(statistics, metric, left, right, paper_datasets)
-    if pair is None:
-        return _without_tests(statistics, metric, left, right)
-    if not (pair.significant or pair.reach.as_the_paper):
-        return pair.verdict("inconclusive")
-    lower = pair.left_rank < pair.right_rank or (or_equal and pair.left_rank == pair.right_rank)
-    return pair.verdict("confirmed" if lower else "contradicted")
+    pair = find_pair(statistics, metric, left, right, published)
+    return pair.verdict(AHEAD, COVERAGE, p_value=min(1.0, correction * pair.p_value))
+
+
+def ahead(
+    statistics: FigureStatistics, *, metric: str, left: str, right: str, published: Published | None = None
+) -> Verdict:
+    """Left is ahead of right, by a test of this pair alone."""
+    return significantly_better(statistics, metric=metric, left=left, right=right, published=published)
+
+
+def not_better(
+    statistics: FigureStatistics,
+    *,
+    metric: str,
+    left: str,
+    right: str,
+    margin: float,
+    published: Published | None = None,
+) -> Verdict:
+    """Left is not better than right: its rank share is below 1/2 plus the margin."""
+    claimed = Range(0, 0.5 + margin, with_low=True, with_high=False)
+    return find_pair(statistics, metric, left, right, published).verdict(claimed, MARGIN_COVERAGE)
+
+
+def level(
+    statistics: FigureStatistics,
+    *,
+    metric: str,
+    margin: float,
+    left: str = "",
+    right: str = "",
+    among: Sequence[str] = (),
+    against: Sequence[str] = (),
+    published: Published | None = None,
+) -> Verdict:
+    """The rank share is within the margin of 1/2: of left and right, or left and each of `against`, or any two `among`.
+
+    Of several pairs, the one that is farthest from level decides.
+    """
+    names = list(combinations(among, 2)) if among else [(left, other) for other in against or (right,)]
+    claimed = Range(0.5 - margin, 0.5 + margin, with_low=False, with_high=False)
+    pairs = [find_pair(statistics, metric, one, other, published) for one, other in names]
+    farthest = max(pairs, key=lambda pair: abs(pair.rank_share - 0.5))
+    verdict = farthest.verdict(claimed, MARGIN_COVERAGE)
+    if len(pairs) == 1:
+        return verdict
+    return replace(
+        verdict,
+        explanation=f"of {len(pairs)} pairs, the one farthest from level in {metric}: {verdict.explanation}",
+        short=f"Farthest from level of {len(pairs)} pairs: {verdict.short}",
+    )
 
 
 def ranking(
@@ -214,95 +198,73 @@ def ranking(
     *,
     metric: str,
     best: Sequence[str],
-    paper_datasets: int,
     among: Sequence[str] = (),
-    by: str = "mean_rank",
+    published: Published | None = None,
 ) -> Verdict:
-    """The methods `best`, in any order, are ahead of all others `among` these (default: of the figure).
+    """Each of the methods `best` is ahead of each of the others `among` these (default: of the figure).
 
-    `by` is mean_rank, or median_cohens_d (against the figure's baseline). With fewer datasets than the paper: confirmed
-    only if each of the best is significantly better than each of the others, contradicted only if one of the others is
-    significantly better than one of the best.
+    The pair that speaks most against it decides. To confirm, every pair must be ahead, so that no correction is needed;
+    to contradict, one pair is enough, so that its p-value is corrected for their number.
     """
-    values = _mean_ranks(statistics, metric) if by == "mean_rank" else _median_effects(statistics, metric)
-    names = list(among) or list(values)
+    ranks = _mean_ranks(statistics, metric)
+    names = list(among) or list(ranks)
     others = [name for name in names if name not in best]
-    pairs = [find_pair(statistics, metric, name, other, paper_datasets) for name in best for other in others]
-    known = [pair for pair in pairs if pair is not None]
-    if len(known) < len(pairs) or not known or not all(math.isfinite(values.get(name, math.nan)) for name in names):
-        return _without_tests(statistics, metric, " and ".join(best), "the others")
-    gap = min(values[name] for name in others) - max(values[name] for name in best)
-    reach = min((pair.reach for pair in known), key=lambda reach: (reach.datasets, reach.splits))
-    word: Word = "inconclusive"
-    if reach.as_the_paper:
-        word = "confirmed" if gap > 0 else "contradicted"
-    elif not reach.too_small and all(pair.left_better for pair in known):
-        word = "confirmed"
-    elif not reach.too_small and any(pair.right_better for pair in known):
-        word = "contradicted"
-    order = ", ".join(f"{name} {values[name]:.2f}" for name in sorted(names, key=lambda name: (values[name], name)))
-    kind = "mean ranks" if by == "mean_rank" else "medians of Cohen's d"
-    return Verdict(
-        word,
-        f"{kind} of {metric} on {counted(reach.datasets, 'dataset')}, best first: {order}"
-        + (f" ({reach.words})" if word == "inconclusive" else ""),
-        estimate=gap,
-        quantity=f"{kind} of {metric}: lowest of the others minus highest of {', '.join(best)}",
-        p_value=max(pair.p_holm for pair in known),
-        datasets=reach.datasets,
-        splits=reach.splits,
+    pairs = [find_pair(statistics, metric, name, other, published) for name in best for other in others]
+    if not pairs:
+        raise NotRun(f"no rank tests of {', '.join(best)} in {metric}")
+    worst = min(pairs, key=lambda pair: (pair.rank_share, pair.right))
+    correction = len(pairs) if worst.rank_share < 0.5 else 1
+    verdict = worst.verdict(AHEAD, COVERAGE, p_value=min(1.0, correction * worst.p_value))
+    listed = [name for name in sorted(names, key=lambda name: (ranks.get(name, math.inf), name)) if name in ranks]
+    order = ", ".join(f"{name} {ranks[name]:.2f}" for name in listed)
+    return replace(
+        verdict,
+        explanation=f"mean ranks of {metric}, best first: {order}; the pair that speaks most against it: "
+        f"{verdict.explanation}",
+        short=f"Best by mean rank in {metric}: {', '.join(listed[: len(best)])}.",
     )
 
 
 def rank_trend(
-    statistics: FigureStatistics,
-    *,
-    metric: str,
-    methods: Sequence[str],
-    at: Sequence[float],
-    correlation: str,
-    paper_datasets: int,
+    statistics: FigureStatistics, *, metric: str, methods: Sequence[str], at: Sequence[float], correlation: str
 ) -> Verdict:
-    """Spearman's correlation of the methods' mean ranks with the parameter values `at` is in the range `correlation`.
+    """The mean over datasets of Spearman's correlation of the metric with the parameter `at` is in a range.
 
-    The p-value is that of Page's test of a trend in the claimed direction, with the datasets as blocks. With fewer
-    datasets than the paper the correlation of a few mean ranks is no evidence by itself: confirmed only if Page's test
-    is significant too, contradicted only if it is significant in the opposite direction.
+    That is Page's statistic of a trend, on the scale of a correlation; the interval is Student's over the datasets.
     """
     claimed = Range.parse(correlation)
-    ranks = _mean_ranks(statistics, metric)
     per_dataset = statistics.tables["per_dataset"]
     rows = per_dataset[(per_dataset["metric"] == metric) & per_dataset["method"].isin(list(methods))]
     means = rows.pivot_table(index="dataset", columns="method", values="mean").reindex(columns=list(methods)).dropna()
-    if len(means) < 2 or not all(name in ranks for name in methods):
-        return _without_tests(statistics, metric, methods[0], methods[-1])
-    of_ranks = [ranks[name] for name in methods]
-    estimate = 0.0 if len(set(of_ranks)) == 1 else float(stats.spearmanr(list(at), of_ranks).statistic)
-    falling = claimed.low + claimed.high < 0
-    ordered = means[list(methods)].to_numpy()[:, np.argsort(at)]
-    along, opposite = (ordered[:, ::-1], ordered) if falling else (ordered, ordered[:, ::-1])
-    p_value, p_opposite = (float(stats.page_trend_test(blocks).pvalue) for blocks in (along, opposite))
-    reach = Reach(len(means), _splits(statistics, metric, methods), paper_datasets)
-    word: Word = "inconclusive"
-    if reach.as_the_paper:
-        word = "confirmed" if estimate in claimed else "contradicted"
-    elif not reach.too_small and estimate in claimed and p_value < LEVEL:
-        word = "confirmed"
-    elif not reach.too_small and p_opposite < LEVEL:
-        word = "contradicted"
-    listed = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(methods, of_ranks, strict=True))
-    in_words = claimed.words_within(-1, 1)
+    if means.empty:
+        raise NotRun(f"no dataset has {metric} of all of {', '.join(methods)}")
+    ranks, parameter = stats.rankdata(means.to_numpy(float), axis=1), stats.rankdata(at)
+    correlations = np.array([_correlation(row, parameter) for row in ranks])
+    datasets = len(correlations)
+    error = float(stats.sem(correlations)) if datasets > 1 else math.nan
+    estimate, interval = float(correlations.mean()), mean_interval(float(correlations.mean()), error, datasets)
+    listed = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(methods, ranks.mean(axis=0), strict=True))
     return Verdict(
-        word,
-        f"mean ranks of {metric}: {listed}; Spearman's correlation {estimate:.2f}, claimed {in_words}; "
-        f"Page's trend test {plain_p(p_value)} on {counted(reach.datasets, 'dataset')}"
-        + (f" ({reach.words})" if word == "inconclusive" else ""),
+        decide_over_datasets(estimate, interval, claimed, datasets),
+        f"mean ranks of {metric}: {listed}; Spearman's correlation with the parameter is {estimate:.2f} in the mean "
+        f"over {counted(datasets, 'dataset')}{interval_words(interval, COVERAGE)}, "
+        f"claimed {claimed.words_within(-1, 1)}{too_few_words(datasets)}",
+        short=f"The correlation of {metric} with the parameter is {estimate:.2f} in the mean over "
+        f"{counted(datasets, 'dataset')}.",
         estimate=estimate,
-        quantity=f"Spearman's correlation of the mean rank of {metric} with the parameter",
-        p_value=p_value,
-        datasets=reach.datasets,
-        splits=reach.splits,
+        quantity=f"mean over datasets of Spearman's correlation of {metric} with the parameter",
+        limit=nearest_limit(estimate, claimed, (-1, 1)),
+        interval=interval if datasets >= FEWEST else None,
+        datasets=datasets,
+        datasets_for=int((correlations < 0).sum()),
+        datasets_against=int((correlations > 0).sum()),
+        splits=_splits(statistics, metric, methods),
     )
+
+
+def _correlation(ranks: np.ndarray, parameter: np.ndarray) -> float:
+    """Pearson's correlation of ranks, which is Spearman's; 0 if all are equal."""
+    return 0.0 if np.ptp(ranks) == 0 else float(np.corrcoef(ranks, parameter)[0, 1])
 
 
 # Dozens of claims ask the same statistics, so the tables are looked up as dictionaries.
@@ -324,10 +286,19 @@ def _mean_ranks(statistics: FigureStatistics, metric: str) -> dict[str, float]:
     return dict(zip(ranks["method"], ranks["mean_rank"].astype(float), strict=True))
 
 
-def _median_effects(statistics: FigureStatistics, metric: str) -> dict[str, float]:
-    values = statistics.tables["letter_values"]
-    values = values[(values["metric"] == metric) & (values["quantile"] == 0.5)]
-    return dict(zip(values["method"], values["value"].astype(float), strict=True))
+def _published_share(
+    statistics: FigureStatistics, metric: str, methods: tuple[str, str], datasets: int, published: Published
+) -> float | None:
+    """The rank share of the published differences; None unless the paper has all datasets of the test."""
+    table = published.get(metric)
+    if table is None or not set(methods) <= set(table.columns):
+        return None
+    splits = _splits_of(statistics)
+    tested = set.intersection(*(set(splits.get((metric, name), {})) for name in _mean_ranks(statistics, metric)))
+    if len(tested) != datasets or not tested <= set(table.index):
+        return None
+    rows = table.loc[sorted(tested)]
+    return rank_share(rows[methods[0]] - rows[methods[1]])
 
 
 def _splits(statistics: FigureStatistics, metric: str, methods: Sequence[str]) -> int:
@@ -348,10 +319,3 @@ def _splits_of(statistics: FigureStatistics) -> dict[tuple[str, str], dict[str, 
         if splits > 0:
             found.setdefault((metric, method), {})[dataset] = int(splits)
     return found
-
-
-def _without_tests(statistics: FigureStatistics, metric: str, left: str, right: str) -> Verdict:
-    """Both methods were run, but there are too few datasets where all methods of the figure have a usable run."""
-    datasets = len(statistics.datasets)
-    reason = f"no rank test of {left} against {right} in {metric}: {counted(datasets, 'dataset')} with usable runs"
-    return Verdict("inconclusive", reason, datasets=datasets, splits=statistics.splits)

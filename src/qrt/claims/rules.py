@@ -26,22 +26,24 @@ def _by_name(*functions: Rule) -> dict[str, Rule]:
 # Decided by the rank tests of a comparison.
 RANK_RULES = _by_name(
     rank_rules.significantly_better,
-    rank_rules.not_significantly_better,
-    rank_rules.no_significant_difference,
-    rank_rules.better_mean_rank,
+    rank_rules.ahead,
+    rank_rules.not_better,
+    rank_rules.level,
     rank_rules.ranking,
     rank_rules.rank_trend,
 )
-# Decided by a measure, named by the parameter `measure`; the last one by two, the second in the parameter `than`.
+# Decided by a measure, named by the parameter `measure`; `shift` by two, the second in the parameter `than`.
 MEASURE_RULES = _by_name(
     measure_rules.share_of_datasets,
     measure_rules.median_effect,
+    measure_rules.median_within,
     measure_rules.value_on_dataset,
     measure_rules.among_lowest,
+    measure_rules.extreme,
     measure_rules.identity,
     measure_rules.trend,
     measure_rules.no_trend,
-    measure_rules.difference_of_medians,
+    measure_rules.shift,
 )
 TABLE_RULES = _by_name(table_rules.dataset_count, table_rules.map_value)
 JOINING_RULES = ("all_of", "any_of")
@@ -53,24 +55,31 @@ METHOD_LISTS = ("best", "among", "against", "methods")
 _RANGES = ("values", "share", "median", "difference", "value", "correlation", "count")
 # What a condition has from its claim unless it says otherwise, and what the study adds.
 _FROM_CLAIM = ("comparison", "metric", "left", "right", "datasets")
-_FROM_STUDY = ("paper_datasets",)
+_FROM_STUDY = ("published", "correction")
 
 
 def all_of(verdicts: Sequence[Verdict]) -> Verdict:
     """All conditions hold. One that does not contradicts the claim; one that is open leaves it open."""
-    return _joined(verdicts, ("contradicted", "not run", "inconclusive", "confirmed"))
+    return _joined(
+        verdicts,
+        ("contradicted", "not run", "leans contradicted", "inconclusive", "leans confirmed", "confirmed"),
+    )
 
 
 def any_of(verdicts: Sequence[Verdict]) -> Verdict:
     """At least one condition holds. The claim is contradicted only if each of them is."""
-    return _joined(verdicts, ("confirmed", "inconclusive", "not run", "contradicted"))
+    return _joined(
+        verdicts,
+        ("confirmed", "leans confirmed", "inconclusive", "not run", "leans contradicted", "contradicted"),
+    )
 
 
 def _joined(verdicts: Sequence[Verdict], strongest_first: Sequence[Word]) -> Verdict:
     """The strongest verdict, with the evidence of the first condition that has it and the sentences of all."""
     deciding = min(verdicts, key=lambda verdict: strongest_first.index(verdict.verdict))
     sentences = "; ".join(dict.fromkeys(f"{verdict.verdict}: {verdict.explanation}" for verdict in verdicts))
-    return replace(deciding, explanation=sentences)
+    short = f"{deciding.short.removesuffix('.')} (decides among {len(verdicts)} conditions)."
+    return replace(deciding, explanation=sentences, short=short)
 
 
 @cache
@@ -101,6 +110,15 @@ def conditions(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [common | dict(condition) for condition in settings["conditions"]]
 
 
+def single_conditions(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The conditions of rules that join others, taken apart: all that is not joined itself."""
+    if settings["rule"] not in JOINING_RULES:
+        yield dict(settings)
+        return
+    for condition in conditions(settings):
+        yield from single_conditions(condition)
+
+
 def _conditions(rule: str, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     stated = settings.get("conditions")
     if not isinstance(stated, list) or len(stated) < 2 or not all("rule" in condition for condition in stated):
@@ -111,7 +129,7 @@ def _conditions(rule: str, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _check_settings(rule: str, settings: Mapping[str, Any]) -> None:
     functions = list(_functions(rule, settings))
     known = {name for function in functions for name in parameters_of(function)}
-    own = {"rule", "measure", "than", *_FROM_CLAIM, *known}
+    own = {"rule", "measure", "than", "margin", *_FROM_CLAIM, *known}
     unknown = set(settings) - own
     if unknown:
         raise UserError(
@@ -124,6 +142,8 @@ def _check_settings(rule: str, settings: Mapping[str, Any]) -> None:
     for name in _RANGES:
         if name in settings:
             Range.parse(settings[name])
+    if rule == measure_rules.shift.__name__ and not {"difference", "margin"} & set(settings):
+        raise UserError(f"{rule} needs the parameter 'difference' or a margin")
     needs_comparison = rule in RANK_RULES or "comparison" in known
     if needs_comparison and not is_comparison(settings["comparison"]):
         raise UserError(f"{rule}: {settings['comparison']!r} is not a comparison of methods over datasets")

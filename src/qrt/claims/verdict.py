@@ -1,17 +1,8 @@
-"""Verdicts, and the statistics that all rules share: exact intervals, and when a study is as strong as the paper's.
+"""Verdicts, and how an estimate, its interval and what is claimed make one.
 
-A claim is *inconclusive* if the results could have come out as they did whether or not it is true. The rules
-reason as follows.
-
-* The paper judges by its 44 or 57 datasets and five splits. A study with at least 80 % of both has *the paper's
-  power*: it decides as the paper does, by the point estimate or by whether a difference is significant. Only such a
-  study may take the absence of significance for an answer.
-* A smaller study decides only what it can show in spite of its size: a difference that is significant, or an
-  interval that lies wholly inside or wholly outside of what is claimed.
-* A study with less than a quarter of the paper's datasets decides nothing about all of them. Its datasets are not
-  drawn at random, so no interval or test speaks for the others; and with six datasets and six pairs Holm's correction
-  makes every p-value at least 6 * 2^(1 - 6) = 0.19. The exceptions need no sample: one dataset refutes "never" and
-  proves "on some".
+No point estimate decides. A claim is a range for an estimate; it is *confirmed* if the whole interval of the estimate
+lies inside, *contradicted* if all of it lies outside, and *leans* to the side of the estimate in between; for readers:
+docs/verdict.md.
 """
 
 from __future__ import annotations
@@ -23,15 +14,22 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special, stats
 
 from qrt.claims.range import Range
+from qrt.statistics.intervals import Interval
 
-Word = Literal["confirmed", "contradicted", "inconclusive", "not run"]
-PAPER_SPLITS = 5
-ENOUGH = 0.8  # share of the paper's datasets, and of its splits, that makes a study as strong as the paper's
-FEWEST = 0.25  # share of the paper's datasets below which a study decides nothing about all of them
-COVERAGE = 0.95  # of the intervals
+Word = Literal["confirmed", "leans confirmed", "inconclusive", "leans contradicted", "contradicted", "not run"]
+VERDICTS: tuple[Word, ...] = (
+    "confirmed",
+    "leans confirmed",
+    "inconclusive",
+    "leans contradicted",
+    "contradicted",
+    "not run",
+)
+FEWEST = 6  # datasets: with five, no interval of a share or median can leave out one half or zero
+# Margins are judged by two one-sided tests at 5 %, whose interval has 90 %; everything else by 95 %.
+MARGIN_COVERAGE = 0.90
 
 
 class NotRun(Exception):
@@ -43,10 +41,13 @@ class Verdict:
     """What the results say about one claim."""
 
     verdict: Word
-    explanation: str  # one plain sentence with the numbers
+    explanation: str  # with all numbers
+    short: str = ""  # one short sentence: what was found
     estimate: float | None = None
     quantity: str = ""  # what the estimate is
-    interval: tuple[float, float] | None = None  # of the estimate
+    limit: float | None = None  # that the rule sets for the estimate
+    published: float | None = None  # the same estimate from the paper's numbers on the same datasets
+    interval: Interval | None = None  # of the estimate
     p_value: float | None = None
     datasets: int = 0
     datasets_for: int | None = None
@@ -58,89 +59,38 @@ class Verdict:
 
 def not_run(reason: str) -> Verdict:
     """The claim was not put to the test."""
-    return Verdict("not run", reason)
+    return Verdict("not run", reason, short=f"Not run: {reason}.")
 
 
-@dataclass(frozen=True)
-class Reach:
-    """How much data a verdict stands on, beside the number of datasets that the paper had for the claim."""
+def decide(estimate: float, interval: Interval, claimed: Range) -> Word:
+    """The verdict on the claim that what was estimated is in the range `claimed`.
 
-    datasets: int
-    splits: int
-    paper_datasets: int
-
-    @property
-    def as_the_paper(self) -> bool:
-        """Does the study have at least 80 % of the paper's datasets and splits?"""
-        return self.datasets >= ENOUGH * self.paper_datasets and self.splits >= ENOUGH * PAPER_SPLITS
-
-    @property
-    def too_small(self) -> bool:
-        """Does the study have less than a quarter of the paper's datasets?"""
-        return self.datasets < FEWEST * self.paper_datasets
-
-    @property
-    def words(self) -> str:
-        """For explanations."""
-        return (
-            f"{counted(self.datasets, 'dataset')} and {counted(self.splits, 'split')} "
-            f"of the paper's {self.paper_datasets} and {PAPER_SPLITS}"
-        )
-
-
-def decide(estimate: float, interval: tuple[float, float], claimed: Range, reach: Reach) -> Word:
-    """Is the estimate where it is claimed to be?
-
-    With the paper's power the point estimate decides, as in the paper. Otherwise the interval must lie wholly inside
-    the claimed range, or wholly outside; a study that is too small decides nothing.
+    Inconclusive if there is no interval, if the estimate is exactly at an end of the range, or if the interval reaches
+    beyond both ends of it, so that the results are compatible with everything. (A range that is one number, as of a
+    count, has no inside to reach beyond.)
     """
-    if math.isnan(estimate) or reach.too_small:
+    if math.isnan(estimate) or bounded(interval) is None:
         return "inconclusive"
-    if reach.as_the_paper:
-        return "confirmed" if estimate in claimed else "contradicted"
-    return by_interval(interval, claimed)
-
-
-def by_interval(interval: tuple[float, float], claimed: Range) -> Word:
-    """Confirmed if all of the interval is in the claimed range, contradicted if nothing is."""
-    if claimed.holds(*interval):
+    low, high = interval
+    if claimed.holds(low, high):
         return "confirmed"
-    return "contradicted" if claimed.misses(*interval) else "inconclusive"
+    if claimed.misses(low, high):
+        return "contradicted"
+    passed = [end for end in (claimed.low, claimed.high) if low < end < high]
+    if claimed.low < claimed.high and (estimate in passed or len(passed) == 2):
+        return "inconclusive"
+    return "leans confirmed" if estimate in claimed else "leans contradicted"
 
 
-def share_interval(count: int, total: int) -> tuple[float, float]:
-    """Clopper and Pearson's exact 95 % interval of a share."""
-    tail = (1 - COVERAGE) / 2
-    low = special.betaincinv(count, total - count + 1, tail) if count else 0.0
-    high = special.betaincinv(count + 1, total - count, 1 - tail) if count < total else 1.0
-    return float(low), float(high)
+def decide_over_datasets(estimate: float, interval: Interval, claimed: Range, datasets: int) -> Word:
+    """The verdict on a claim about "the datasets", of which at least FEWEST are needed to say anything."""
+    return "inconclusive" if datasets < FEWEST else decide(estimate, interval, claimed)
 
 
-def median_interval(values: ArrayLike) -> tuple[float, float]:
-    """The 95 % interval of the median that belongs to the sign test; boundless for fewer than six values."""
-    ordered = np.sort(np.asarray(values, dtype=float))
-    outside = int(stats.binom.ppf((1 - COVERAGE) / 2, len(ordered), 0.5))
-    # `outside` is the smallest count whose lower tail reaches 2.5 %: one fewer may lie beyond each end.
-    if outside < 1:
-        return -math.inf, math.inf
-    return float(ordered[outside - 1]), float(ordered[-outside])
-
-
-def smallest_significant_share(datasets: int, pairs: int, level: float) -> float | None:
-    """The smallest share of datasets on one side that a sign test finds significant at `level` / `pairs`.
-
-    That is the strictest step of Holm's correction. None if all datasets together would not be enough; then neither
-    is Wilcoxon's test ever significant, since both have the p-value 2^(1 - n) where all differences have one sign.
-    """
-    counts = np.arange(datasets // 2 + 1, datasets + 1)  # more than half, so that twice the upper tail is the p-value
-    significant = counts[2 * special.bdtrc(counts - 1, datasets, 0.5) < level / pairs]
-    return float(significant[0]) / datasets if significant.size else None
-
-
-def smallest_confirming_share(datasets: int, claimed: Range) -> float | None:
-    """The share closest to one half whose exact interval would lie inside the claimed range; None if there is none."""
-    shares = [count for count in range(datasets + 1) if claimed.holds(*share_interval(count, datasets))]
-    return min(shares, key=lambda count: abs(2 * count - datasets)) / datasets if shares else None
+def nearest_limit(estimate: float, claimed: Range, within: Interval = (-math.inf, math.inf)) -> float | None:
+    """The end of the claimed range next to the estimate; ends that no estimate can pass (`within`) are no limits."""
+    ends = [end for end in (claimed.low, claimed.high) if within[0] < end < within[1]]
+    return min(ends, key=lambda end: abs(end - estimate)) if ends else None
 
 
 def median_splits(splits: Sequence[int] | ArrayLike) -> int:
@@ -149,7 +99,7 @@ def median_splits(splits: Sequence[int] | ArrayLike) -> int:
     return int(np.median(counts)) if counts.size else 0
 
 
-def bounded(interval: tuple[float, float]) -> tuple[float, float] | None:
+def bounded(interval: Interval) -> Interval | None:
     """The interval, or None if it says nothing."""
     return None if any(math.isinf(end) or math.isnan(end) for end in interval) else interval
 
@@ -162,3 +112,13 @@ def counted(number: int, thing: str) -> str:
 def plain_p(p_value: float) -> str:
     """A p-value for a sentence."""
     return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"
+
+
+def interval_words(interval: Interval, coverage: float) -> str:
+    """The interval for a sentence, in brackets; nothing if it says nothing."""
+    return f" ({coverage:.0%} interval {interval[0]:.3g} to {interval[1]:.3g})" if bounded(interval) else ""
+
+
+def too_few_words(datasets: int) -> str:
+    """Why nothing is said about "the datasets"; nothing where there are enough."""
+    return f" ({counted(datasets, 'dataset')}: fewer than {FEWEST} decide nothing)" if datasets < FEWEST else ""

@@ -11,17 +11,17 @@ import pandas as pd
 
 from qrt.claims.claim import paper_claims
 from qrt.claims.evidence import Evidence, Workings
-from qrt.claims.judge import judge
+from qrt.claims.judge import COUNTS, FLAGS, NUMBERS, judge
+from qrt.claims.verdict import VERDICTS
 from qrt.results.readings import read_methods, readings
 from qrt.study.config import StudyConfig
 
-_NUMBERS = (
-    *("estimate", "low", "high", "p_value", "smallest_detectable"),
-    *("datasets", "datasets_for", "datasets_against", "splits"),
-)
+# The last verdict of each claim under the frozen claim and rule, beside the verdicts. No output of the workflow, which
+# would remove it before it judges again.
+FROZEN_VERDICTS = "frozen_verdicts.csv"
 MAIN_FIGURE = "fig03_main"
 KEY_NUMBERS: dict[str, str] = {
-    "reading": "protocol: study, other, or the switch that is turned",
+    "reading": "study, other (the other protocol), or the switch that is changed",
     "metric": "metric of the main comparison",
     "method": "method, against BASE on the non-discrete datasets",
     "baseline": "BASE",
@@ -54,7 +54,8 @@ def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None]) -
     """The verdicts (columns of `qrt.claims.judge` after `reading`) and the key numbers of every reading."""
     methods = read_methods(pool.runs, study, pool.methods)
     verdicts, numbers = [], []
-    remembered: dict[int, dict[tuple[Any, ...], Any]] = {}  # of readings that have the same table of methods
+    remembered: dict[tuple[Any, ...], Any] = {}
+    demonstration = study.demonstration
     for reading, protocol in readings(study).items():
         evidence = Evidence(
             methods=methods[reading],
@@ -65,10 +66,11 @@ def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None]) -
             times=pool.times,
             predictions=pool.predictions,
             maps=pool.maps,
+            demonstration=demonstration,
         )
         if protocol.kernel_width != study.protocol.kernel_width:
             evidence = replace(evidence, maps=None)
-        workings = Workings(evidence, remembered.setdefault(id(methods[reading]), {}))
+        workings = Workings(evidence, remembered)
         judged = judge(paper_claims(), workings)
         verdicts.append(judged.assign(reading=reading))
         numbers += _key_numbers(reading, workings)
@@ -77,10 +79,31 @@ def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None]) -
     return pd.concat(verdicts, ignore_index=True)[columns], pd.DataFrame(numbers, columns=list(KEY_NUMBERS))
 
 
+def with_frozen_verdicts(verdicts: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The verdicts with the last one under the frozen rule, where claim or rule have changed since.
+
+    A rule that was changed is not there any more, so the old verdict is looked up in the file `path`, not computed.
+    """
+    if not path.is_file():
+        return verdicts
+    old = pd.read_csv(path, dtype="str", keep_default_na=False).set_index(["reading", "id"])["verdict"].to_dict()
+    keys = zip(verdicts["reading"], verdicts["id"], verdicts["changed_after_run"], strict=True)
+    found = [old.get((reading, name), "") if changed else "" for reading, name, changed in keys]
+    return verdicts.assign(frozen_verdict=found)
+
+
+def frozen_verdicts(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """What to keep of verdicts for the day when a claim or rule changes: reading, id, verdict under the frozen rule."""
+    kept = verdicts["verdict"].where(~verdicts["changed_after_run"], verdicts["frozen_verdict"])
+    table = verdicts[["reading", "id"]].assign(verdict=kept)
+    return table[table["verdict"] != ""]
+
+
 def read_verdicts(path: Path) -> pd.DataFrame:
     """The verdicts as `judge_readings` gave them, from their CSV file."""
     verdicts = pd.read_csv(path, dtype="str", keep_default_na=False)
-    return verdicts.assign(**{name: pd.to_numeric(verdicts[name]) for name in _NUMBERS})
+    numbers = {name: pd.to_numeric(verdicts[name]) for name in (*NUMBERS, *COUNTS)}
+    return verdicts.assign(**numbers, **{name: verdicts[name] == "True" for name in FLAGS})
 
 
 def _key_numbers(reading: str, workings: Workings) -> list[dict[str, Any]]:
@@ -115,4 +138,5 @@ def _key_numbers(reading: str, workings: Workings) -> list[dict[str, Any]]:
 
 
 def _counts(verdicts: pd.DataFrame) -> str:
-    return ", ".join(f"{count} {verdict}" for verdict, count in verdicts["verdict"].value_counts().items())
+    counts = verdicts["verdict"].value_counts()
+    return ", ".join(f"{counts[word]} {word}" for word in VERDICTS if word in counts)

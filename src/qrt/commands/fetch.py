@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Fetch, and say what came."""
     from qrt.data.fetch import fetch
-    from qrt.data.raw_store import record_in_words
+    from qrt.data.record import record_in_words
 
     record = fetch(
         options.dataset,

@@ -20,8 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write numbers, caption and picture, and say the headline."""
-    from qrt.data.raw_store import read_record
-    from qrt.figures.figure_job import Results, write_figure
+    from qrt.data.record import read_record
+    from qrt.figures.figure_job import write_figure
+    from qrt.figures.figure_kind import Results
     from qrt.results.tables import read_frames
     from qrt.study.config import StudyConfig
 

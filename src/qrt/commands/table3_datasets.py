@@ -10,13 +10,13 @@ from qrt.commands.arguments import add_table_files
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("records", nargs="+", type=Path)
+    parser.add_argument("records", nargs="*", type=Path)
     add_table_files(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Write the table, and say how many datasets are as published."""
-    from qrt.data.raw_store import read_record
+    from qrt.data.record import read_record
     from qrt.data.sheet import paper_datasets
     from qrt.tables.dataset_table import dataset_table, for_people, status_summary
     from qrt.tables.table_files import write_table

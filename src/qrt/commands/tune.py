@@ -9,12 +9,9 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
+    parser.add_argument("runs", type=Path, nargs="*", help="evaluated networks")
     parser.add_argument("--experiments", nargs="+", required=True, help="each experiment as JSON")
     parser.add_argument("--protocol", type=json.loads, required=True, help="the protocol's switches as JSON")
-    parser.add_argument("--networks", type=Path, required=True, help="folder of the training jobs' results")
-    parser.add_argument("--datasets", nargs="+", required=True)
-    parser.add_argument("--splits", nargs="+", required=True)
-    parser.add_argument("--families", nargs="+", required=True)
     parser.add_argument("--out", type=Path, required=True)
 
 
@@ -27,13 +24,7 @@ def run(options: argparse.Namespace) -> None:
     from qrt.study.experiments import Experiment
     from qrt.study.protocol import Protocol
 
-    files = [
-        options.networks / dataset / f"split{split}" / f"{family}.runs.parquet"
-        for dataset in options.datasets
-        for split in options.splits
-        for family in options.families
-    ]
-    runs = read_frames(files, "runs")
+    runs = read_frames(options.runs, "runs")
     experiments = [Experiment.from_json(text) for text in options.experiments]
     protocol = Protocol.from_dict(options.protocol)
     methods = pd.concat([tuned_methods(runs, one, protocol) for one in experiments], ignore_index=True)

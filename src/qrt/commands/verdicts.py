@@ -10,10 +10,7 @@ from pathlib import Path
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("--study", type=json.loads, required=True, help="the study's facts as JSON")
-    parser.add_argument("--results", type=Path, required=True, help="folder of the study's result tables")
     parser.add_argument("--datasets", type=Path, required=True, help="Table 3 as CSV")
-    parser.add_argument("--networks", type=Path, required=True, help="folder of the training jobs' results")
-    parser.add_argument("--other-families", nargs="*", default=[], help="families trained for other readings")
     parser.add_argument("--verdicts", type=Path, required=True)
     parser.add_argument("--numbers", type=Path, required=True)
 
@@ -23,26 +20,26 @@ def run(options: argparse.Namespace) -> None:
     import pandas as pd
 
     from qrt.atomic import write_text
-    from qrt.claims.verdict_job import Pool, judge_readings
+    from qrt.claims.verdict_job import FROZEN_VERDICTS, Pool, frozen_verdicts, judge_readings, with_frozen_verdicts
     from qrt.results.tables import read_frames
+    from qrt.running.study_files import StudyFiles
     from qrt.study.config import StudyConfig
 
     study = StudyConfig.from_facts(options.study)
+    files = StudyFiles(study)
 
-    def everything(kind: str) -> pd.DataFrame:
-        others = [
-            options.networks / dataset / f"split{split}" / f"{family}.{kind}.parquet"
-            for family in options.other_families
-            for dataset in study.datasets
-            for split in study.splits
-        ]
-        return read_frames([options.results / f"{kind}.parquet", *others], kind)
+    def of_kind(kind: str) -> pd.DataFrame:
+        others = files.of_other_readings(kind) if kind in ("runs", "curves", "predictions") else []
+        table = read_frames([Path(path) for path in (files.layout.table(kind), *others)], kind)
+        return table[table["seed"] == 0] if "seed" in table else table
 
     pool = Pool(
-        **{kind: everything(kind) for kind in ("runs", "curves", "predictions")},
-        **{kind: read_frames([options.results / f"{kind}.parquet"], kind) for kind in ("methods", "times", "maps")},
+        **{kind: of_kind(kind) for kind in ("runs", "curves", "predictions", "methods", "times", "maps")},
         dataset_table=pd.read_csv(options.datasets),
     )
     verdicts, numbers = judge_readings(study, pool, log=print)
+    frozen = options.verdicts.with_name(FROZEN_VERDICTS)
+    verdicts = with_frozen_verdicts(verdicts, frozen)
+    write_text(frozen, frozen_verdicts(verdicts).to_csv(index=False))
     write_text(options.verdicts, verdicts.to_csv(index=False))
     write_text(options.numbers, numbers.to_csv(index=False))

@@ -8,8 +8,9 @@ from typing import Any
 
 from qrt.data.embedded import EMBEDDED
 from qrt.data.mirror import fetch_mirror
-from qrt.data.raw_store import file_sha256, parsed_record, write_raw
+from qrt.data.raw_store import write_raw
 from qrt.data.raw_table import RawTable, SourceUnavailable
+from qrt.data.record import file_sha256, parsed_record
 from qrt.data.sheet import paper_datasets
 from qrt.data.text_table import read_own_table
 from qrt.errors import UserError

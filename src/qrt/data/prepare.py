@@ -1,4 +1,4 @@
-"""From a source's table to numbers: what is dropped, why, and what remains (spec, section 1)."""
+"""From a source's table to numbers: what is dropped, why, and what remains (docs/protocol.md, section 1)."""
 
 from __future__ import annotations
 

@@ -6,35 +6,18 @@ others and never vanishes without a word.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from qrt.atomic import set_aside, unreadable, whole_file, write_json
+from qrt.atomic import whole_file
 from qrt.data.raw_table import RawTable
+from qrt.data.record import check_sha256, file_sha256, write_record
 
 # Raised by one when a source's table is read or stored differently, so that fetched data is fetched again. Not the
 # fingerprint of the code: mending one source's client must not fetch, and so retrain, everything.
 RAW_FORMAT = 1
-
-
-def file_sha256(path: Path) -> str:
-    """Checksum of a file."""
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def check_sha256(path: Path, recorded: str) -> None:
-    """Set the file aside if it does not have the recorded checksum, so that the next call makes it anew (UserError)."""
-    try:
-        found = file_sha256(path)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    if found != recorded:
-        raise set_aside(path, "its checksum is not the recorded one")
 
 
 def write_raw(table: RawTable | None, record: dict[str, Any], table_path: Path, record_path: Path) -> dict[str, Any]:
@@ -59,39 +42,6 @@ def write_raw(table: RawTable | None, record: dict[str, Any], table_path: Path, 
     return record | description
 
 
-def write_record(path: Path, record: dict[str, Any]) -> None:
-    """Write the record of a dataset, with a checksum of it inside."""
-    write_json(path, record | {"record_sha256": _record_sha256(record)})
-
-
-def read_record(path: Path) -> dict[str, Any]:
-    """A record written by this module; a damaged one is set aside, so that the next call makes it anew (UserError)."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise unreadable(path, error) from error
-    record = parsed_record(content)
-    if record is None:
-        raise set_aside(path, "it is not a whole record")
-    return record
-
-
-def parsed_record(content: bytes) -> dict[str, Any] | None:
-    """The record in the bytes of its file, or None where they are not those that were written."""
-    try:
-        record = json.loads(content)
-    except ValueError:
-        return None
-    if not isinstance(record, dict) or not {"status", "reason"} <= record.keys():
-        return None
-    checksum = record.pop("record_sha256", None)
-    return record if checksum in (None, _record_sha256(record)) else None
-
-
-def _record_sha256(record: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-
-
 def read_raw(path: Path, record: dict[str, Any]) -> RawTable:
     """The table that `write_raw` stored, checked against the checksum of its record."""
     check_sha256(path, record["table_sha256"])
@@ -104,9 +54,3 @@ def read_raw(path: Path, record: dict[str, Any]) -> RawTable:
         missing_column_threshold=record["missing_column_threshold"],
         provenance=record["provenance"],
     )
-
-
-def record_in_words(record: dict[str, Any]) -> str:
-    """What became of a dataset, in one line."""
-    reason = f": {record['reason']}" if record["reason"] else f" ({record.get('rows', '?')} rows)"
-    return f"{record['dataset']}: {record['status']}{reason}"

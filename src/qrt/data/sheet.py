@@ -34,6 +34,7 @@ class SheetRow:
     target: str  # name in the UCI file; empty where OpenML names it
     missing_column_threshold: float
     licence: str
+    x_scale_matters: bool  # row 13 of docs/protocol.md; True where the data was never seen
     published: Published
 
 
@@ -58,6 +59,7 @@ def _sheet_row(row: dict[str, str]) -> SheetRow:
         target=row["target"],
         missing_column_threshold=float(row["missing_column_threshold"]),
         licence=row["licence"],
+        x_scale_matters=row["x_scale_matters"] != "no",
         published=Published(
             train_rows=int(row["published_train_rows"]),
             features=int(row["published_features"]),

@@ -1,4 +1,4 @@
-"""The published splits: which rows train, validate, calibrate and test (spec, section 1)."""
+"""The published splits: which rows train, validate, calibrate and test (docs/protocol.md, section 1)."""
 
 from __future__ import annotations
 
@@ -61,28 +61,45 @@ def _permutation(rows: int, seed: int) -> IndexArray:
     return np.array(order, dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class SplitData:
-    """One split of one dataset, standardised with the mean and standard deviation of its training rows.
+PARTS = ("train", "calibration", "validation", "test")
 
-    `x` (rows, features) and `y` (rows,) are float32 and hold the parts one after another in the order train,
-    calibration, validation, test, so that "train + calibration" is a view and not a copy.
+
+@dataclass(frozen=True)
+class SplitTargets:
+    """The targets of one split, standardised with the mean and standard deviation of its training rows.
+
+    `y` (rows,) is float32 and holds the parts one after another in the order of PARTS, so that "train + calibration" is
+    a view and not a copy; `sizes` has their numbers of rows in the same order.
     """
 
-    x: npt.NDArray[np.float32]
     y: npt.NDArray[np.float32]
-    sizes: dict[str, int]  # keys in the order of the rows: train, calibration, validation, test
+    sizes: dict[str, int]
     y_mean: float
     y_scale: float
 
-    def part(self, name: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """x and y of `train`, `calibration`, `validation`, `test` or `train+calibration`, as views."""
-        if name == "train+calibration":
-            end = self.sizes["train"] + self.sizes["calibration"]
-            return self.x[:end], self.y[:end]
+    def __post_init__(self) -> None:
+        # In any other order `train+calibration` would hold rows that belong to another part.
+        if tuple(self.sizes) != PARTS or sum(self.sizes.values()) != len(self.y):
+            raise ValueError(f"a split has the parts {', '.join(PARTS)} in this order, and no other rows: {self.sizes}")
+
+    def rows(self, part: str) -> slice:
+        """The rows of `train`, `calibration`, `validation`, `test` or `train+calibration`."""
+        if part == "train+calibration":
+            return slice(0, self.sizes["train"] + self.sizes["calibration"])
         start = 0
-        for part, size in self.sizes.items():
-            if part == name:
-                return self.x[start : start + size], self.y[start : start + size]
+        for name, size in self.sizes.items():
+            if name == part:
+                return slice(start, start + size)
             start += size
-        raise KeyError(name)
+        raise KeyError(part)
+
+
+@dataclass(frozen=True)
+class SplitData(SplitTargets):
+    """One split of one dataset: its targets, and x (rows, features) float32, standardised and in the same order."""
+
+    x: npt.NDArray[np.float32]
+
+    def part(self, name: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """x and y of a part (`rows`), as views."""
+        return self.x[self.rows(name)], self.y[self.rows(name)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from qrt.data.raw_store import read_record
+from qrt.data.record import read_record
 from qrt.errors import UserError
 
 

@@ -13,7 +13,7 @@ from qrt.engine.random_streams import sample_rows, stream
 from qrt.engine.reflected_density import log_density_and_cdf_value
 from qrt.engine.scores import pce_levels
 from qrt.engine.stack import Stack
-from qrt.engine.validation import Validation
+from qrt.engine.validation import Validation, reflected_into_unit_interval
 
 CURVE_ROWS = 8192
 Part = Literal["train", "validation"]
@@ -56,8 +56,7 @@ def curve_records(
         networks = slice(one.group.first, one.group.last)
         log_phi[networks], recalibrated[networks] = log_density_and_cdf_value(pits[networks], one.centres, one.scale)
         if one.group.source == "learned":
-            # Learned centres may leave [0, 1]; as each has its reflections, Phi is that of centres inside.
-            inside = (1 - (1 - one.centres.abs()).abs()).clamp(0, 1)
+            inside = reflected_into_unit_interval(one.centres).to(one.centres.dtype)
             _, recalibrated[networks] = log_density_and_cdf_value(pits[networks], inside, one.scale)
     records: list[list[CurveRecord]] = [[] for _ in range(len(stack))]
     split = (values.double().split(sizes, dim=1) for values in (log_density, log_phi, recalibrated))

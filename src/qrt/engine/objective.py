@@ -4,11 +4,12 @@
 
 The variants differ in the centres of the reflected map phi and in whether gradients flow through them:
 
-    batch     the Z_i themselves, in both roles (Algorithm 1)
+    batch     the Z_i themselves, in both roles (Algorithm 1), or PITs of the batch from a second forward pass with
+              other dropout masks; gradients flow through both passes (docs/protocol.md, section 8, row 19)
     sample    the PITs of M training rows drawn at each step; gradients flow through them too (Algorithm 2)
     detached  the Z_i, no gradient through the centres (QRG)
     initial   PITs of the network before its first step, fixed (QRI)
-    learned   B free parameters (QRL)
+    learned   B free parameters (QRL), or as many fixed numbers (row 14)
 """
 
 from __future__ import annotations
@@ -20,25 +21,27 @@ from torch import Tensor
 
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.mixture_terms import mixture_terms
-from qrt.engine.reflected_density import log_density, own_log_density
+from qrt.engine.reflected_density import MapFormula, log_density, own_log_density
 from qrt.engine.vjp import ValueAndVjp, differentiable
 from qrt.errors import UserError
 
 MapSource = Literal["batch", "sample", "detached", "initial", "learned"]
 
 
-def own_map_term(pit: Tensor, weight: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+def own_map_term(pit: Tensor, weight: Tensor, scale: float, formula: MapFormula = "fast") -> tuple[Tensor, Tensor]:
     """The second term of the loss: (R,), for pit: (R, B) that are also the map's centres, and its gradient: (R, B).
 
     `weight` is -alpha / B, the factor of each log phi(Z_i) in the loss: (R, B). The gradient flows through both roles.
     """
-    value, vjp = own_log_density(pit, scale)
+    value, vjp = own_log_density(pit, scale, formula)
     return (value * weight).sum(dim=1), vjp(weight)
 
 
-def map_term(pit: Tensor, centres: Tensor, weight: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:
+def map_term(
+    pit: Tensor, centres: Tensor, weight: Tensor, scale: float, formula: MapFormula = "fast"
+) -> tuple[Tensor, Tensor, Tensor]:
     """The same term with other centres: (R, N); its gradients by the PITs: (R, B), and by the centres: (R, N)."""
-    value, vjp = log_density(pit, centres, scale)
+    value, vjp = log_density(pit, centres, scale, formula)
     return (value * weight).sum(dim=1), *vjp(weight)
 
 

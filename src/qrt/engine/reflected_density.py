@@ -32,7 +32,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -43,6 +43,7 @@ _TINY_AT_ONCE = 64
 _FIXED_ROWS = 20
 _MINUS_PI = torch.tensor(-math.pi, dtype=torch.float64)
 
+MapFormula = Literal["fast", "pairwise"]  # whichever is cheaper, or the pairwise formula always
 OwnVjp = Callable[[Tensor], Tensor]
 Vjp = Callable[[Tensor], tuple[Tensor, Tensor]]
 
@@ -57,9 +58,9 @@ def uses_series(scale: float, points: int, centres: int, dtype: torch.dtype) -> 
     return (_series(scale, centres, dtype).rows + _FIXED_ROWS) * (points + centres) < 2 * points * centres
 
 
-def own_log_density(z: Tensor, scale: float) -> tuple[Tensor, OwnVjp]:
+def own_log_density(z: Tensor, scale: float, formula: MapFormula = "fast") -> tuple[Tensor, OwnVjp]:
     """log phi at the centres themselves: (R, B) for z: (R, B), and the vjp through both roles of z."""
-    if not uses_series(scale, z.shape[1], z.shape[1], z.dtype):
+    if formula == "pairwise" or not uses_series(scale, z.shape[1], z.shape[1], z.dtype):
         value, vjp = pairwise_log_density(z, z, scale)
 
         def both_roles(gradient: Tensor) -> Tensor:
@@ -81,9 +82,9 @@ def own_log_density(z: Tensor, scale: float) -> tuple[Tensor, OwnVjp]:
     return density.log(), vjp_of_series
 
 
-def log_density(points: Tensor, centres: Tensor, scale: float) -> tuple[Tensor, Vjp]:
+def log_density(points: Tensor, centres: Tensor, scale: float, formula: MapFormula = "fast") -> tuple[Tensor, Vjp]:
     """log phi at other points: (R, n) for points: (R, n) and centres: (R, N); the vjp gives both gradients."""
-    if not uses_series(scale, points.shape[1], centres.shape[1], points.dtype):
+    if formula == "pairwise" or not uses_series(scale, points.shape[1], centres.shape[1], points.dtype):
         return pairwise_log_density(points, centres, scale)
     series = _series(scale, centres.shape[1], points.dtype)
     at_points, at_centres = series.waves(points), series.waves(centres)

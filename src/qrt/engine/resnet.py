@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
-from qrt.engine.network import Backward, Shape, Tensors, linear_initial
+from qrt.engine.network import Backward, Network, Shape, Tensors, linear_initial
 from qrt.engine.random_streams import dropout_mask
 
 BLOCKS = 8
@@ -32,7 +32,7 @@ NormBackward = Callable[[Tensor, Tensors, Tensor], None]
 ActivationBackward = Callable[[Tensor], Tensor]
 
 
-class ResNet:
+class ResNet(Network):
     """Linear to 256, 8 blocks x + Dropout(Linear(Dropout(g(Linear(Norm(x)))))), head Linear(ReLU(Norm(x))).
 
     `paper`: BatchNorm, g = ReLU, inner width 512. `released`: LayerNorm and g = ReGLU, a * ReLU(b) of the two halves of

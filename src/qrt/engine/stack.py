@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
@@ -17,13 +17,12 @@ from qrt.engine.optimiser import StackedAdamW
 from qrt.engine.random_streams import stream
 from qrt.engine.variant import TrainingSettings, Variant
 
-LEARNED_CENTRES = "map.learned"  # of QRL, (batch rows,) per network: trained with the network
+LEARNED_CENTRES = "map.learned"  # of QRL, (batch rows,) per network: a parameter, or fixed if the settings say so
 INITIAL_CENTRES = "map.initial"  # of QRI, (rows of the map's sample,) per network: fixed
 
-# The order of networks in a stack: those with the same kind of map are neighbours, those without a map come first, and
-# those whose validation needs PITs of training rows come last. Each kind of work is then done on one slice.
+# The order of networks in a stack: those without a map come first, and those with the same kind of map are neighbours,
+# by bandwidth and then by alpha. Each kind of work is then done on one slice.
 _ORDER: tuple[MapSource | None, ...] = (None, "initial", "learned", "batch", "detached", "sample")
-_WITH_TRAINING_PITS = _ORDER.index("batch")
 # Activations of so many rows of all networks of a pass together stay in the processor's cache.
 _ROWS_AT_ONCE = 2048
 
@@ -60,15 +59,18 @@ class Stack:
         self.numbers = order
         self.variants = [variants[number] for number in order]
         sources = {variant.map_source for variant in variants}
-        learned = {LEARNED_CENTRES: (batch_rows,)} if "learned" in sources else {}
+        free = {LEARNED_CENTRES: (batch_rows,)} if "learned" in sources else {}
+        learned = free if settings.free_centres == "trained" else {}
         fixed = {INITIAL_CENTRES: (map_rows,)} if "initial" in sources else {}
+        fixed |= free if settings.free_centres == "fixed" else {}
         self.parameters = NamedTensors(len(order), {**network.parameter_shapes, **learned})
         self.gradients = NamedTensors(len(order), self.parameters.shapes)
         self.statistics = NamedTensors(len(order), {**network.statistic_shapes, **fixed})
         for name, tensor in network.initial(stream(seed, "initial weights")).items():
             (self.parameters if name in self.parameters.shapes else self.statistics).views[name].copy_(tensor)
-        for name in learned:
-            self.parameters.views[name].copy_(torch.rand(batch_rows, generator=stream(seed, "learned centres")))
+        for name in free:
+            start = torch.rand(batch_rows, generator=stream(seed, "learned centres"))
+            (self.parameters if name in learned else self.statistics).views[name].copy_(start)
         self.best_parameters = self.parameters.selected(torch.arange(len(order)))
         self.best_statistics = self.statistics.selected(torch.arange(len(order)))
         # Weight decay would pull the learned centres to 0, one end of the interval they live on.
@@ -85,15 +87,14 @@ class Stack:
         """Position of the first network with a map in its objective; the networks before it have none."""
         return sum(variant.map_source is None for variant in self.variants)
 
-    @property
-    def first_with_training_pits(self) -> int:
-        """Position of the first network whose map at validation is built from PITs of training rows."""
-        return sum(_rank(variant) < _WITH_TRAINING_PITS for variant in self.variants)
+    def groups(self, positions: Iterable[int]) -> list[MapGroup]:
+        """The groups of networks with maps among those at these positions, which ascend.
 
-    def groups(self, first: int = 0, last: int | None = None) -> list[MapGroup]:
-        """The groups of networks with maps among those from `first` up to but without `last`."""
-        numbers = range(max(first, self.first_with_map), len(self) if last is None else last)
-        runs = (list(run) for _, run in groupby(numbers, key=lambda number: _map_key(self.variants[number])))
+        A group must have no gap: of neighbours that differ in alpha alone, the first or the last ones may be left out.
+        """
+        with_map = [position for position in positions if self.variants[position].map_source is not None]
+        runs = [list(run) for _, run in groupby(with_map, key=lambda position: _map_key(self.variants[position]))]
+        assert all(run[-1] - run[0] < len(run) for run in runs)
         return [MapGroup(run[0], run[-1] + 1, *_map_key(self.variants[run[0]])) for run in runs]
 
     def passes(self, rows: int) -> list[tuple[int, int]]:
@@ -108,9 +109,8 @@ class Stack:
 
     def own_centres(self, group: MapGroup) -> Tensor:
         """The centres (R, N) of maps that are kept with the networks: those of QRI and QRL."""
-        if group.source == "initial":
-            return self.statistics.views[INITIAL_CENTRES][group.first : group.last]
-        return self.parameters.views[LEARNED_CENTRES][group.first : group.last]
+        name = INITIAL_CENTRES if group.source == "initial" else LEARNED_CENTRES
+        return self.tensors(group.first, group.last)[name]
 
     def remember_best(self, positions: Sequence[int]) -> None:
         """Keep the present parameters of these networks as their best."""

@@ -19,13 +19,30 @@ from qrt.engine.memory import keep_freed_memory
 from qrt.engine.network import MLP, Network
 from qrt.engine.random_streams import stream
 from qrt.engine.resnet import ResNet
-from qrt.engine.stack import Stack
+from qrt.engine.stack import INITIAL_CENTRES, LEARNED_CENTRES, Stack
 from qrt.engine.training_data import checked_part
 from qrt.engine.training_step import TrainingStep
-from qrt.engine.validation import Validation, map_rows, outputs_in_parts
+from qrt.engine.validation import (
+    MAP_ROWS,
+    Validation,
+    map_rows,
+    outputs_in_parts,
+    reflected_into_unit_interval,
+    training_map_rows,
+)
 from qrt.engine.variant import TrainingSettings, Variant
+from qrt.errors import UserError
 
-__all__ = ["CurveRecord", "TrainedNetwork", "TrainingSettings", "Variant", "build_network", "map_rows", "train_stack"]
+__all__ = [
+    "CurveRecord",
+    "TrainedNetwork",
+    "TrainingSettings",
+    "Variant",
+    "build_network",
+    "map_rows",
+    "train_stack",
+    "training_map_rows",
+]
 
 _SECONDS_BETWEEN_LINES = 5.0
 
@@ -50,6 +67,18 @@ class TrainedNetwork:
     curves: list[CurveRecord] | None
     network: Network = field(repr=False)
 
+    @property
+    def own_centres(self) -> Tensor | None:
+        """The centres (N,) float64 in [0, 1] of the training-time map where they are kept with the network.
+
+        QRI: the PITs of the initial network. QRL: the free centres of the selected epoch. None for all others, whose
+        centres are the PITs of the rows of `training_map_rows`.
+        """
+        for name in (INITIAL_CENTRES, LEARNED_CENTRES):
+            if name in self.parameters:
+                return reflected_into_unit_interval(self.parameters[name])
+        return None
+
     def outputs(self, x: npt.NDArray[np.float32] | Tensor) -> Tensor:
         """Outputs (N, 3K) float32 in evaluation mode for standardised x: (N, features), in bounded memory."""
         rows = torch.as_tensor(x, dtype=torch.float32)
@@ -62,7 +91,9 @@ def build_network(variant: Variant, features: int, settings: TrainingSettings) -
     """The base model of a variant for x with so many features."""
     if variant.base_model == "mlp":
         return MLP(features, variant.components, settings.dropout)
-    return ResNet(features, variant.components, settings.resnet_form, settings.dropout)
+    if variant.base_model == "resnet":
+        return ResNet(features, variant.components, settings.resnet_form, settings.dropout)
+    raise UserError(f"base model {variant.base_model!r} is never built: see build_network in src/qrt/engine/trainer.py")
 
 
 def train_stack(
@@ -102,12 +133,13 @@ class _Training:
         log: Callable[[str], None],
     ) -> None:
         x, y = checked_part(data, variants[0].trained_on)
-        sample = map_rows(len(x), seed)
         self.settings = settings
         self.network = build_network(variants[0], x.shape[1], settings)
         self.batch_rows = min(settings.batch_size, len(x))
-        self.stack = Stack(self.network, variants, settings, seed, batch_rows=self.batch_rows, map_rows=len(sample))
-        self.validation = Validation(checked_part(data, "validation"), (x[sample], y[sample]), settings.kernel_width)
+        self.stack = Stack(
+            self.network, variants, settings, seed, batch_rows=self.batch_rows, map_rows=min(MAP_ROWS, len(x))
+        )
+        self.validation = Validation(checked_part(data, "validation"), (x, y), settings, seed)
         self.validation.fix_initial_centres(self.stack)
         self.step = TrainingStep(self.stack, x, y, settings, seed)
         self.order = stream(seed, "order of the rows")
@@ -150,7 +182,7 @@ class _Training:
             self.step.seconds[number] += share
         self._leave(values, epoch, "validation value")
         values = values[values.isfinite()]
-        if self.curve_data is not None:
+        if self.curve_data is not None and len(self.stack):
             records = curve_records(self.stack, self.validation, self.curve_data, epoch)
             for number, of_network in zip(self.stack.numbers, records, strict=True):
                 self.curves[number].extend(of_network)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from qrt.engine.calibration_map import kernel_scale
 from qrt.engine.mixture_terms import from_raw_outputs, mixture_terms
+from qrt.engine.network import Backward, Repeat, Tensors
 from qrt.engine.objective import map_term, own_map_term
 from qrt.engine.random_streams import sample_rows, stream
 from qrt.engine.stack import LEARNED_CENTRES, MapGroup, Stack
 from qrt.engine.variant import TrainingSettings
+
+RowsOfCentres = int | Literal["batch"]  # M rows drawn at each step (Algorithm 2), or those of the batch once more
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +32,16 @@ class _MapTerm:
 
 
 @dataclass(frozen=True, eq=False)
+class _MapRun:
+    """The map's term of one group, or of neighbouring groups whose centres come from one pass of their own."""
+
+    first: int
+    last: int
+    terms: list[_MapTerm]
+    centre_rows: RowsOfCentres | None
+
+
+@dataclass(frozen=True, eq=False)
 class _Pass:
     """Networks that are computed together, with views of their memory."""
 
@@ -35,16 +50,49 @@ class _Pass:
     tensors: dict[str, Tensor]
     gradients: dict[str, Tensor]
     first_with_map: int  # counted from `first`
-    maps: list[_MapTerm]
+    maps: list[_MapRun]
+
+    @property
+    def has_repetition(self) -> bool:
+        """Whether some of the networks take their centres from a second pass over the batch."""
+        return any(run.centre_rows == "batch" for run in self.maps)
 
 
 @dataclass(frozen=True, eq=False)
-class _Sample:
-    """Training rows drawn for the maps of Algorithm 2 at one step, and their dropout masks."""
+class _CentreRows:
+    """Training rows whose PITs are the centres of maps at one step, and their dropout masks."""
 
     x: Tensor
     y: Tensor
     masks: list[Tensor]
+
+
+class _CentrePass:
+    """The pass that gives centres of maps, for the networks from `first` on.
+
+    `outputs` (R, 3K, N) and `backward` come from that pass over rows with the targets y: (N,). `gradients` are those of
+    its networks.
+    """
+
+    def __init__(self, outputs: Tensor, backward: Backward, y: Tensor, first: int, gradients: Tensors) -> None:
+        mixture, self._to_outputs = from_raw_outputs(outputs)
+        _, self._pits, self._to_mixture = mixture_terms(mixture, y)
+        self._to_pits = torch.empty_like(self._pits)
+        self._backward = backward
+        self._first = first
+        self._gradients = gradients
+
+    def pits_of(self, group: MapGroup) -> Tensor:
+        """The centres (R, N) of a group of these networks."""
+        return self._pits[group.first - self._first : group.last - self._first]
+
+    def gradient_of(self, group: MapGroup) -> Tensor:
+        """Where the gradient by these centres is to be put: (R, N)."""
+        return self._to_pits[group.first - self._first : group.last - self._first]
+
+    def backward(self) -> None:
+        """Add what flows through the centres to the networks' gradients, after all groups have put theirs."""
+        self._backward(self._to_outputs(self._to_mixture(0.0, self._to_pits)), self._gradients)
 
 
 class TrainingStep:
@@ -66,6 +114,10 @@ class TrainingStep:
         # One stream per size: a network's masks must not depend on which other sizes are in the stack.
         sizes = {variant.map_size for variant in stack.variants if variant.map_size is not None}
         self._sample_dropout = {size: stream(seed, f"dropout of map sample {size}") for size in sizes}
+        self._formula = settings.map_formula
+        self._takes_second_pass = settings.map_centres == "second_pass"
+        self._learns_centres = settings.free_centres == "trained"
+        self._second_dropout = stream(seed, "dropout of the second pass")
         self._passes: list[_Pass] = []
         self.stack_changed()
 
@@ -76,42 +128,75 @@ class TrainingStep:
     def _pass(self, first: int, last: int) -> _Pass:
         stack = self.stack
         first_with_map = min(max(stack.first_with_map, first), last)
-        maps = [
+        terms = [
             _MapTerm(
                 group,
                 slice(group.first - first, group.last - first),
                 slice(group.first - first_with_map, group.last - first_with_map),
                 (stack.alphas[group.first : group.last, None] / -self.batch_rows).expand(-1, self.batch_rows),
             )
-            for group in stack.groups(first, last)
+            for group in stack.groups(range(first, last))
         ]
         tensors, gradients = stack.tensors(first, last), stack.gradients.between(first, last)
-        return _Pass(first, last, tensors, gradients, first_with_map - first, maps)
+        return _Pass(first, last, tensors, gradients, first_with_map - first, self._runs(terms))
+
+    def _runs(self, terms: list[_MapTerm]) -> list[_MapRun]:
+        def rows_and_group(term: _MapTerm) -> tuple[RowsOfCentres | None, int | None]:
+            group = term.group
+            if group.source == "batch" and self._takes_second_pass:
+                return "batch", None
+            return group.map_size, group.first
+
+        return [
+            _MapRun(run[0].group.first, run[-1].group.last, run, rows)
+            for (rows, _), run in ((key, list(run)) for key, run in groupby(terms, key=rows_and_group))
+        ]
 
     def __call__(self, rows: Tensor) -> Tensor:
         """One step on the batch with these row numbers: (B,). Gives each network's loss: (R,)."""
         start, spent_on_maps = time.perf_counter(), 0.0
         x, y = self.x.index_select(0, rows), self.y.index_select(0, rows)
         masks = self.stack.network.masks(len(rows), self._dropout)
-        samples = self._samples()
+        centre_rows = self._centre_rows(x, y)
         self.stack.gradients.flat.zero_()
         losses = torch.empty(len(self.stack))
         for part in self._passes:
-            outputs, backward = self.stack.network.forward(part.tensors, x, masks)
+            outputs, backward, repeat = self._forward(part, x, masks)
             mixture, to_outputs = from_raw_outputs(outputs)
             log_density, pit, to_mixture = mixture_terms(mixture, y, part.first_with_map)
             loss = torch.mean(log_density, dim=1, out=losses[part.first : part.last]).neg_()
             to_pit = torch.empty_like(pit)
-            for term in part.maps:
+            for run in part.maps:
                 map_start = time.perf_counter()
-                value, to_pit[term.pits] = self._map_term(term, pit[term.pits], samples)
-                loss[term.networks].add_(value)
-                group = term.group
-                spent_on_maps += self._charge(group.first, group.last, time.perf_counter() - map_start)
+                centres = None
+                if run.centre_rows is not None:
+                    centres = self._centre_pass(part, run, centre_rows[run.centre_rows], repeat)
+                for term in run.terms:
+                    value, to_pit[term.pits] = self._map_term(term, pit[term.pits], centres)
+                    loss[term.networks].add_(value)
+                if centres is not None:
+                    centres.backward()
+                spent_on_maps += self._charge(run.first, run.last, time.perf_counter() - map_start)
             backward(to_outputs(to_mixture(-1 / len(rows), to_pit)), part.gradients)
         self.stack.optimiser.step(self.stack.parameters, self.stack.gradients)
         self._charge(0, len(self.stack), time.perf_counter() - start - spent_on_maps)
         return losses
+
+    def _forward(self, part: _Pass, x: Tensor, masks: list[Tensor]) -> tuple[Tensor, Backward, Repeat | None]:
+        """The pass over the batch, and how to repeat it, if centres come from a repetition that may share its work."""
+        network = self.stack.network
+        if part.has_repetition and self._formula == "fast":
+            return network.forward_repeatable(part.tensors, x, masks)
+        return *network.forward(part.tensors, x, masks), None
+
+    def _centre_pass(self, part: _Pass, run: _MapRun, rows: _CentreRows, repeat: Repeat | None) -> _CentrePass:
+        """The pass that gives the centres of a run of maps: a repetition of the pass over the batch, or another."""
+        stack = self.stack
+        if run.centre_rows == "batch" and repeat is not None:
+            outputs, backward = repeat(slice(run.first - part.first, run.last - part.first), rows.masks)
+        else:
+            outputs, backward = stack.network.forward(stack.tensors(run.first, run.last), rows.x, rows.masks)
+        return _CentrePass(outputs, backward, rows.y, run.first, stack.gradients.between(run.first, run.last))
 
     def _charge(self, first: int, last: int, seconds: float) -> float:
         """Share `seconds` equally among the networks from `first` up to but without `last`."""
@@ -119,45 +204,40 @@ class TrainingStep:
             self.seconds[number] += seconds / (last - first)
         return seconds
 
-    def _samples(self) -> dict[int, _Sample]:
-        """The samples of this step by their size M. Smaller ones are parts of larger ones: common random numbers."""
+    def _centre_rows(self, x: Tensor, y: Tensor) -> dict[RowsOfCentres, _CentreRows]:
+        """The rows of this step, with the batch x: (B, features), y: (B,), whose PITs are centres of maps."""
+        network, rows_of = self.stack.network, dict[RowsOfCentres, _CentreRows]()
+        if any(part.has_repetition for part in self._passes):
+            rows_of["batch"] = _CentreRows(x, y, network.masks(len(x), self._second_dropout))
         sizes = {variant.map_size for variant in self.stack.variants if variant.map_size is not None}
-        if not sizes:
-            return {}
-        order = sample_rows(len(self.x), len(self.x), self._sample)
-        samples = {}
-        for size in sizes:
-            rows = order[:size]
-            masks = self.stack.network.masks(len(rows), self._sample_dropout[size])
-            samples[size] = _Sample(self.x[rows], self.y[rows], masks)
-        return samples
+        if sizes:
+            # Smaller samples are parts of larger ones: common random numbers.
+            order = sample_rows(len(self.x), len(self.x), self._sample)
+            for size in sizes:
+                rows = order[:size]
+                masks = network.masks(len(rows), self._sample_dropout[size])
+                rows_of[size] = _CentreRows(self.x[rows], self.y[rows], masks)
+        return rows_of
 
-    def _map_term(self, term: _MapTerm, pit: Tensor, samples: dict[int, _Sample]) -> tuple[Tensor, Tensor]:
+    def _map_term(self, term: _MapTerm, pit: Tensor, passed: _CentrePass | None) -> tuple[Tensor, Tensor]:
         """The map's term of the loss (R,) and its gradient (R, B) by pit: (R, B), for one group of networks.
 
-        What flows through centres that are not the batch's own PITs is added to the gradients here.
+        The gradient by centres that are not the batch's own PITs goes to `passed`, the pass that they come from, or, if
+        they are parameters, to their gradient.
         """
         group = term.group
-        if group.source == "batch":
-            return own_map_term(pit, term.weight, kernel_scale(group.bandwidth, pit.shape[1], self.width))
-        if group.map_size is not None:
-            return self._sampled_map_term(term, pit, samples[group.map_size])
-        centres = pit if group.source == "detached" else self.stack.own_centres(group)
+        if group.source == "batch" and passed is None:
+            return own_map_term(
+                pit, term.weight, kernel_scale(group.bandwidth, pit.shape[1], self.width), self._formula
+            )
+        if passed is not None:
+            centres = passed.pits_of(group)
+        else:
+            centres = pit if group.source == "detached" else self.stack.own_centres(group)
         scale = kernel_scale(group.bandwidth, centres.shape[1], self.width)
-        value, to_pit, to_centres = map_term(pit, centres, term.weight, scale)
-        if group.source == "learned":
+        value, to_pit, to_centres = map_term(pit, centres, term.weight, scale, self._formula)
+        if passed is not None:
+            passed.gradient_of(group).copy_(to_centres)
+        elif group.source == "learned" and self._learns_centres:
             self.stack.gradients.views[LEARNED_CENTRES][group.first : group.last].add_(to_centres)
-        return value, to_pit
-
-    def _sampled_map_term(self, term: _MapTerm, pit: Tensor, sample: _Sample) -> tuple[Tensor, Tensor]:
-        """Algorithm 2: the map's centres are the PITs of M training rows, which need a pass of their own."""
-        group, network = term.group, self.stack.network
-        tensors = self.stack.tensors(group.first, group.last)
-        outputs, backward = network.forward(tensors, sample.x, sample.masks)
-        mixture, to_outputs = from_raw_outputs(outputs)
-        _, centres, to_mixture = mixture_terms(mixture, sample.y)
-        scale = kernel_scale(group.bandwidth, len(sample.y), self.width)
-        value, to_pit, to_centres = map_term(pit, centres, term.weight, scale)
-        gradients = self.stack.gradients.between(group.first, group.last)
-        backward(to_outputs(to_mixture(0.0, to_centres)), gradients)
         return value, to_pit

@@ -1,21 +1,29 @@
-"""The validation value: the training objective on the validation rows, in evaluation mode (spec, section 4)."""
+"""The value by which training stops, on the validation rows in evaluation mode, and the maps it takes.
+
+It is an NLL, or the training objective (docs/protocol.md, section 4 and row 18 of section 8).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from qrt.engine.calibration_map import KernelWidth, kernel_scale
+from qrt.engine.calibration_map import kernel_scale
 from qrt.engine.mixture_terms import from_raw_outputs, mixture_terms
 from qrt.engine.network import Network, Tensors
 from qrt.engine.random_streams import sample_rows, stream
 from qrt.engine.reflected_density import log_density_value
 from qrt.engine.stack import MapGroup, Stack
+from qrt.engine.variant import TrainingSettings, Variant
 
 MAP_ROWS = 2048
 _ROWS_AT_ONCE = 1024
+_OWN_CENTRES = ("initial", "learned")
+
+Rows = tuple[Tensor, Tensor]  # x: (n, features) and y: (n,)
 
 
 def map_rows(training_rows: int, seed: int) -> Tensor:
@@ -24,6 +32,28 @@ def map_rows(training_rows: int, seed: int) -> Tensor:
     They stay the same from validation to validation, so that epochs are compared on the same rows.
     """
     return sample_rows(training_rows, MAP_ROWS, stream(seed, "map at validation"))
+
+
+def training_map_rows(variant: Variant, training_rows: int, settings: TrainingSettings, seed: int) -> Tensor | None:
+    """Numbers of the training rows whose PITs are the centres of a finished network's training-time map Phi_train.
+
+    They are the rows of `map_rows`; for a variant with a map_size M that keeps it outside training, M rows drawn for
+    the test (docs/protocol.md, section 8, row 15). None for QRI and QRL, whose centres are
+    `TrainedNetwork.own_centres`, and without a map.
+    """
+    if variant.map_source is None or variant.map_source in _OWN_CENTRES:
+        return None
+    if variant.map_size is not None and settings.map_rows_outside == "map_size":
+        return sample_rows(training_rows, training_rows, stream(seed, "map of M rows at test"))[: variant.map_size]
+    return map_rows(training_rows, seed)
+
+
+def reflected_into_unit_interval(centres: Tensor) -> Tensor:
+    """Learned centres, which may leave [0, 1], as the map sees them: float64 of the same shape.
+
+    The map has every centre with its reflections, so that they can come back.
+    """
+    return (1 - (1 - centres.double().abs()).abs()).clamp(0, 1)
 
 
 def outputs_in_parts(network: Network, tensors: Tensors, x: Tensor) -> Tensor:
@@ -48,58 +78,99 @@ class GroupMap:
 
 
 class Validation:
-    """Validation rows x: (n, features), y: (n,), and the training rows that maps are built from."""
+    """Validation rows `x`: (n, features), `y`: (n,), and training rows that maps are built from."""
 
-    def __init__(self, validation: tuple[Tensor, Tensor], training: tuple[Tensor, Tensor], width: KernelWidth) -> None:
+    def __init__(self, validation: Rows, training: Rows, settings: TrainingSettings, seed: int) -> None:
         self.x, self.y = validation
-        self.map_x, self.map_y = training
-        self.width = width
+        self.settings = settings
+        self._training = training
+        self._standard = self._training_rows(map_rows(len(training[1]), seed))
+        self._draws = stream(seed, "map of M rows at validation")
+        self._drawn: dict[int, Rows] = {}
 
-    def terms(self, stack: Stack, x: Tensor, y: Tensor, first: int = 0, first_pit: int = 0) -> tuple[Tensor, Tensor]:
-        """log f: (R - first, n) of rows x: (n, features), y: (n,), and PITs of the networks from `first_pit` on."""
-        if first == len(stack):
-            return torch.empty(0, len(y)), torch.empty(0, len(y))
-        outputs = outputs_in_parts(stack.network, stack.tensors(first, len(stack)), x)
-        log_density, pit, _ = mixture_terms(from_raw_outputs(outputs)[0], y, first_pit - first)
+    def values(self, stack: Stack) -> Tensor:
+        """Each network's validation value: (R,) float64. Every call draws the rows of `map_rows_outside` again."""
+        self._draw(stack)
+        log_density, pit = self.terms(stack, self.x, self.y, first_pit=stack.first_with_map)
+        values = -log_density.double().mean(dim=1)
+        weights = self._map_weights(stack)
+        maps = self.maps(stack, torch.nonzero(weights).flatten().tolist())
+        log_phi = self.log_map_density(stack, maps, pit)
+        values[stack.first_with_map :] -= weights[stack.first_with_map :] * log_phi.double().mean(dim=1)
+        return values
+
+    def _map_weights(self, stack: Stack) -> Tensor:
+        """The weight of log phi(Z) in each network's validation value: (R,)."""
+        if self.settings.early_stopping == "objective":
+            return stack.alphas
+        return (stack.alphas > 0).to(stack.alphas.dtype)
+
+    def terms(self, stack: Stack, x: Tensor, y: Tensor, first_pit: int = 0) -> tuple[Tensor, Tensor]:
+        """log f: (R, n) of rows x: (n, features), y: (n,), and PITs of the networks from `first_pit` on."""
+        outputs = outputs_in_parts(stack.network, stack.tensors(0, len(stack)), x)
+        log_density, pit, _ = mixture_terms(from_raw_outputs(outputs)[0], y, first_pit)
         return log_density, pit
 
-    def maps(self, stack: Stack) -> list[GroupMap]:
-        """The maps as they are now.
+    def maps(self, stack: Stack, positions: Sequence[int] | None = None) -> list[GroupMap]:
+        """The maps of the networks at these positions (default: of all networks) as they are now.
 
-        QRI and QRL have centres of their own. All other maps are built from the training rows, also where training
-        builds them from batches or from samples of another size.
+        QRI and QRL have centres of their own. All other maps are built from training rows, also where training builds
+        them from batches; those of Algorithm 2 from rows of the last validation, if `map_rows_outside` says so.
         """
-        first = stack.first_with_training_pits
-        _, pits = self.terms(stack, self.map_x, self.map_y, first, first)
+        groups = stack.groups(range(len(stack)) if positions is None else positions)
+        networks_of: dict[int | None, list[int]] = {}
+        for group in groups:
+            if group.source not in _OWN_CENTRES:
+                networks_of.setdefault(self._size_outside(group.map_size), []).extend(range(group.first, group.last))
+        pits: dict[int, Tensor] = {}
+        for size, networks in networks_of.items():
+            rows = self._standard if size is None else self._drawn[size]
+            pits |= zip(networks, _pits(stack, networks, rows), strict=True)
         maps = []
-        for group in stack.groups():
-            if group.source in ("initial", "learned"):
+        for group in groups:
+            if group.source in _OWN_CENTRES:
                 centres = stack.own_centres(group)
             else:
-                centres = pits[group.first - first : group.last - first]
-            scale = kernel_scale(group.bandwidth, centres.shape[1], self.width)
+                centres = torch.stack([pits[position] for position in range(group.first, group.last)])
+            scale = kernel_scale(group.bandwidth, centres.shape[1], self.settings.kernel_width)
             maps.append(GroupMap(group, centres, scale))
         return maps
 
     def log_map_density(self, stack: Stack, maps: list[GroupMap], pit: Tensor) -> Tensor:
-        """log phi(Z) of the networks with a map: (R - first_with_map, n), for their PITs `pit` of that shape."""
-        parts = []
-        for one in maps:
-            first, last = (position - stack.first_with_map for position in (one.group.first, one.group.last))
-            parts.append(log_density_value(pit[first:last], one.centres, one.scale))
-        return torch.cat(parts) if parts else pit
+        """log phi(Z) of the networks from `first_with_map` on, for their PITs `pit`: (R - first_with_map, n).
 
-    def values(self, stack: Stack) -> Tensor:
-        """Each network's validation value: (R,) float64."""
-        log_density, pit = self.terms(stack, self.x, self.y, first_pit=stack.first_with_map)
-        values = -log_density.double().mean(dim=1)
-        log_phi = self.log_map_density(stack, self.maps(stack), pit)
-        values[stack.first_with_map :] -= stack.alphas[stack.first_with_map :] * log_phi.double().mean(dim=1)
-        return values
+        It is 0 for networks without a map among `maps`.
+        """
+        log_phi = torch.zeros_like(pit)
+        for one in maps:
+            networks = slice(one.group.first - stack.first_with_map, one.group.last - stack.first_with_map)
+            log_phi[networks] = log_density_value(pit[networks], one.centres, one.scale)
+        return log_phi
 
     def fix_initial_centres(self, stack: Stack) -> None:
         """QRI: the map's centres are the PITs of the networks as they are before their first step."""
-        for group in stack.groups():
+        for group in stack.groups(range(len(stack))):
             if group.source == "initial":
-                _, pits = self.terms(stack, self.map_x, self.map_y, group.first, group.first)
-                stack.own_centres(group).copy_(pits[: group.last - group.first])
+                stack.own_centres(group).copy_(_pits(stack, range(group.first, group.last), self._standard))
+
+    def _size_outside(self, map_size: int | None) -> int | None:
+        """The number of rows drawn for maps of this size at each validation; None for the rows that all others use."""
+        return map_size if self.settings.map_rows_outside == "map_size" else None
+
+    def _draw(self, stack: Stack) -> None:
+        """Draw rows for each size in the stack. Smaller samples are parts of larger ones: common random numbers."""
+        sizes = {self._size_outside(variant.map_size) for variant in stack.variants} - {None}
+        if sizes:
+            order = sample_rows(len(self._training[1]), len(self._training[1]), self._draws)
+            self._drawn = {size: self._training_rows(order[:size]) for size in sizes if size is not None}
+
+    def _training_rows(self, numbers: Tensor) -> Rows:
+        x, y = self._training
+        return x[numbers], y[numbers]
+
+
+def _pits(stack: Stack, positions: Sequence[int], rows: Rows) -> Tensor:
+    """PITs of some rows under the networks at these positions: (R, n)."""
+    x, y = rows
+    tensors = {name: tensor[list(positions)] for name, tensor in stack.tensors(0, len(stack)).items()}
+    return mixture_terms(from_raw_outputs(outputs_in_parts(stack.network, tensors, x))[0], y)[1]

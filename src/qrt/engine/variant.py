@@ -11,11 +11,16 @@ from qrt.errors import UserError
 if TYPE_CHECKING:  # variants are also planned and tabulated where torch is not wanted
     from qrt.engine.calibration_map import KernelWidth
     from qrt.engine.objective import MapSource
+    from qrt.engine.reflected_density import MapFormula
 
 BaseModel = Literal["mlp", "resnet"]
 Ablation = Literal["QRI", "QRG", "QRL"]
 TrainedOn = Literal["train", "train+calibration"]
 ResNetForm = Literal["paper", "released"]
+MapCentres = Literal["same_pass", "second_pass"]
+EarlyStopping = Literal["nll", "objective"]
+FreeCentres = Literal["trained", "fixed"]
+MapRowsOutside = Literal["standard", "map_size"]
 
 _ABLATION_SOURCE: dict[Ablation, MapSource] = {"QRI": "initial", "QRG": "detached", "QRL": "learned"}
 
@@ -98,7 +103,21 @@ class Variant:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How networks are trained (spec, section 2, and rows 2 and 8 of section 8)."""
+    """How networks are trained (docs/protocol.md, section 2, and rows 2, 8, 14, 15, 18 and 19 of section 8).
+
+    Each of these acts on some variants only:
+
+    - `map_centres`, where the map is built from the batch with a gradient through its centres: the PITs of the batch
+      in both roles, or as centres those of a second forward pass with dropout masks of its own.
+    - `early_stopping`, alpha other than 0 and 1: by the validation NLL (of F for alpha < 0, of F' = Phi_train o F for
+      alpha > 0), or by the objective that is minimised.
+    - `free_centres`, QRL: trained with the network, or left at their random start.
+    - `map_rows_outside`, variants with a `map_size` M: outside training the map of min(2048, n) rows as for all
+      others, or of M rows, drawn again for each validation and for the test.
+
+    `map_formula` changes times and no results: "pairwise" is for timing training as the released code does it, with the
+    map's density in training always by its formula, never by the series, and every second pass computed whole.
+    """
 
     max_epochs: int = 5000
     patience: int = 15  # in validations
@@ -109,6 +128,11 @@ class TrainingSettings:
     dropout: float = 0.2
     kernel_width: KernelWidth = "variance"
     resnet_form: ResNetForm = "paper"
+    map_centres: MapCentres = "same_pass"
+    early_stopping: EarlyStopping = "nll"
+    free_centres: FreeCentres = "trained"
+    map_rows_outside: MapRowsOutside = "standard"
+    map_formula: MapFormula = "fast"
     record_curves: bool = False
 
     def __post_init__(self) -> None:
@@ -122,6 +146,11 @@ class TrainingSettings:
         _at_least("batch_size", self.batch_size, 2)
         _one_of("kernel width", self.kernel_width, ("variance", "scale"))
         _one_of("form of the ResNet", self.resnet_form, ("paper", "released"))
+        _one_of("map_centres", self.map_centres, ("same_pass", "second_pass"))
+        _one_of("early_stopping", self.early_stopping, ("nll", "objective"))
+        _one_of("free_centres", self.free_centres, ("trained", "fixed"))
+        _one_of("map_rows_outside", self.map_rows_outside, ("standard", "map_size"))
+        _one_of("map_formula", self.map_formula, ("fast", "pairwise"))
         if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
             raise UserError(f"learning_rate is {self.learning_rate}: it must be a number above 0")
         if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
@@ -132,7 +161,8 @@ class TrainingSettings:
 
 def _one_of(what: str, value: object, allowed: tuple[object, ...]) -> None:
     if value not in allowed:
-        raise UserError(f"{what} {value!r} is unknown: use one of {', '.join(str(name) for name in allowed)}")
+        known = ", ".join(str(name) for name in allowed)
+        raise UserError(f"{what} {value!r} is unknown: use one of {known}, or add it to src/qrt/engine/variant.py")
 
 
 def _at_least(what: str, value: int, least: int) -> None:

@@ -1,4 +1,4 @@
-"""Our differences to BASE against the published ones, dataset by dataset."""
+"""Our differences to BASE against the published ones, dataset by dataset, and the p-values of their distances."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
+from scipy import stats
 
 from qrt.figures import style
 from qrt.figures.difference_bars import NLL_THRESHOLD
-from qrt.statistics.agreement import outliers
+from qrt.statistics.agreement import LEVEL, ordered_p_values, outliers
 
-HEIGHT = 3.75
+TITLE = "test NLL minus that of BASE: ours and published"
+HEIGHT = 3.1
 _ANGLES = np.deg2rad([45, 135, -45, -135, 0, 180, 90, -90])
 # Where the name of an outlier may stand, in points from its marker.
 _PLACES = [
@@ -22,22 +24,24 @@ _PLACES = [
 ]
 
 
-def draw_agreement(points: pd.DataFrame, *, title: str = "test NLL minus that of BASE: ours and published") -> Figure:
-    """One panel per method: published on x, ours on y, one standard error each; outliers have names.
+def draw_agreement(points: pd.DataFrame) -> Figure:
+    """One panel per method (published on x, ours on y, one standard error each), and one of the ordered p-values.
 
     `points`: `qrt.statistics.agreement.agreement_statistics`. Both axes are the same, linear near zero as in the
-    published Figure 2. In the shaded quarters the signs differ.
+    published Figure 2. In the shaded quarters the signs differ. Outliers have names.
     """
     if points.empty:
-        return style.message_figure("This study has no dataset of the published Figure 2.", title)
+        return style.message_figure("This study has no dataset of the published Figure 2.", TITLE)
     methods = list(points["method"].unique())
-    figure, grid = plt.subplots(1, len(methods), figsize=(style.TWO_COLUMNS, HEIGHT), squeeze=False)
-    figure.subplots_adjust(left=0.08, right=0.985, top=0.86, bottom=0.64 / HEIGHT, wspace=0.2)
+    widths = [*[1.0] * len(methods), 0.85]
+    figure, grid = plt.subplots(1, len(widths), figsize=(style.TWO_COLUMNS, HEIGHT), width_ratios=widths, squeeze=False)
+    figure.subplots_adjust(left=0.075, right=0.99, top=0.84, bottom=0.64 / HEIGHT, wspace=0.3)
     low, high = _range(points)
-    for axes, method in zip(grid[0], methods, strict=True):
+    for axes, method in zip(grid[0], methods, strict=False):
         _draw_panel(axes, points[points["method"] == method], method, low, high)
     grid[0][0].set_ylabel("ours")
-    style.add_title(figure, title)
+    _draw_p_values(grid[0][-1], points, methods)
+    style.add_title(figure, TITLE)
     return figure
 
 
@@ -48,8 +52,8 @@ def _range(points: pd.DataFrame) -> tuple[float, float]:
 
 
 def _draw_panel(axes: Axes, points: pd.DataFrame, method: str, low: float, high: float) -> None:
-    for which in ("x", "y"):
-        style.symlog_axis(axes, which, low, high, NLL_THRESHOLD)
+    style.symlog_axis(axes, "y", low, high, NLL_THRESHOLD)
+    scale = style.symlog_axis(axes, "x", low, high, NLL_THRESHOLD)
     left, right = axes.get_xlim()
     for x, y in (((left, 0), (0, right)), ((0, right), (left, 0))):
         axes.fill_between(x, *y, color="#f2f2f2", linewidth=0, zorder=0)
@@ -66,9 +70,33 @@ def _draw_panel(axes: Axes, points: pd.DataFrame, method: str, low: float, high:
         axes.scatter(
             chosen["published"], chosen["ours"], s=13, color=face, edgecolors=dark, linewidths=0.7, zorder=3,
         )  # fmt: skip
-    axes.set_title(f"{style.plain(method)}: {len(far)} of {len(points)} beyond two joint standard errors", fontsize=7)
-    axes.set_xlabel(f"published (linear within ±{style.power_label(NLL_THRESHOLD)})")
+    tested = int(points["p_value"].notna().sum())
+    axes.set_title(f"{style.plain(method)}: {len(far)} of {tested} outside, {LEVEL * tested:.1f} expected", fontsize=7)
+    axes.set_xlabel(f"published ({scale})" if scale else "published")
     _name(axes, points[is_far], points, dark)
+
+
+def _draw_p_values(axes: Axes, points: pd.DataFrame, methods: list[str]) -> None:
+    """The ordered p-values against what to expect of them: a line, and the range that holds 95 % of each alone."""
+    most = 0
+    for method in methods:
+        values, expected = ordered_p_values(points[points["method"] == method])
+        axes.plot(
+            expected, values, marker="o", markersize=2.6, linestyle="none", color=style.colour(method),
+            label=style.plain(method), zorder=3, clip_on=False,
+        )  # fmt: skip
+        most = max(most, len(values))
+    if not most:
+        style.say_in(axes, "No p-values: they need two splits.")
+        return
+    place = np.arange(1, most + 1)
+    low, high = (stats.beta.ppf(tail, place, most - place + 1) for tail in (0.025, 0.975))
+    axes.fill_between(place / (most + 1), low, high, color="#ececec", linewidth=0, zorder=0)
+    axes.plot([0, 1], [0, 1], color=style.GREY, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1)
+    axes.axhline(LEVEL, color=style.GREY, linewidth=0.5, linestyle=":", zorder=1)
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="expected if equal", ylabel="p-value of the distance")
+    axes.set_title("p-values in order", fontsize=7)
+    axes.legend(loc="upper left", handletextpad=0.2)
 
 
 def _name(axes: Axes, named: pd.DataFrame, points: pd.DataFrame, colour: str) -> None:

@@ -6,15 +6,30 @@ from typing import Any
 
 import pandas as pd
 
-from qrt.pages.page import Cell, Column, Html, Row, document, joined, link, paragraph, section, table, tag
-from qrt.pages.readings import Comparison, compared_switches
-from qrt.pages.scorecard import badge, claim_links
+from qrt.pages.claim_card import badge, claim_links
+from qrt.pages.page import (
+    Cell,
+    Column,
+    Content,
+    Html,
+    Row,
+    details,
+    document,
+    joined,
+    link,
+    paragraph,
+    section,
+    table,
+    tag,
+)
+from qrt.pages.readings import ChangedVerdicts, changed_by_switch, presentable
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import BY_NAME, SWITCHES, Switch
 from qrt.text.formats import escape_markdown, to_markdown
 from qrt.text.words import count, counted, is_missing, listed, number, p_value, percent
 
-FIRST = "sd"  # the disagreement that favours some methods over others
+# Those that favour some methods over others: published gains that are artefacts of a scale, and unequal estimators.
+FIRST = ("x_scale", "sd")
 QUESTION = "With one estimator of SD for all methods, are the post-hoc methods still sharper than BASE?"
 # Columns of `key_numbers` that are shown before and after: heading, and how they are written.
 _NUMBERS = {
@@ -40,12 +55,13 @@ _VALUES = (
 
 
 def in_order() -> list[Switch]:
-    """The switches, row 4 first, then as in the spec."""
-    return [BY_NAME[FIRST], *(switch for switch in SWITCHES if switch.name != FIRST)]
+    """The switches, those that favour some methods first, then by number."""
+    first = [BY_NAME[name] for name in FIRST if name in BY_NAME]
+    return [*first, *(switch for switch in SWITCHES if switch not in first)]
 
 
 def before_and_after(key_numbers: pd.DataFrame, switch: str) -> pd.DataFrame:
-    """The key numbers of the study and with one switch turned: metric, method, baseline, <number>_before, _after."""
+    """The key numbers of the study and with one switch changed: metric, method, baseline, <number>_before, _after."""
     before = key_numbers[key_numbers["reading"] == "study"].drop(columns="reading")
     after = key_numbers[key_numbers["reading"] == switch].drop(columns="reading")
     return before.merge(after, on=_KEY, suffixes=("_before", "_after"))
@@ -54,16 +70,17 @@ def before_and_after(key_numbers: pd.DataFrame, switch: str) -> pd.DataFrame:
 def disagreements_csv(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, study: StudyWords) -> pd.DataFrame:
     """One row per switch, metric and method, in the order of the page; one row with no metric where nothing was run."""
     rows: list[dict[str, Any]] = []
-    compared = compared_switches(verdicts)
+    changes = changed_by_switch(presentable(verdicts, study))
     for switch in in_order():
-        found = compared[switch.name]
+        found = changes[switch.name]
         facts = {
             "switch": switch.name,
             "row": switch.row,
             "topic": switch.topic,
             "paper": switch.paper,
             "released": switch.released,
-            "acts": _acts(switch),
+            "why": switch.why,
+            "acts": switch.acts,
             "study": switch.setting(study.settings),
             "run": found.run,
             "verdicts_judged": found.judged,
@@ -78,7 +95,7 @@ def disagreements_csv(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, study: 
 
 def sd_answer(key_numbers: pd.DataFrame, study: StudyWords) -> str:
     """Are the post-hoc methods sharper than BASE with one estimator of SD for all? One sentence."""
-    reading = "study" if study.settings.sd == "consistent" else FIRST
+    reading = "study" if study.settings.sd == "consistent" else "sd"
     rows = key_numbers[(key_numbers["reading"] == reading) & (key_numbers["metric"] == "SD")]
     rows = rows.dropna(subset=["mean_rank", "baseline_mean_rank"])
     if rows.empty:
@@ -99,14 +116,12 @@ def _sharper_words(row: dict[str, Any]) -> str:
     )
 
 
-def _acts(switch: Switch) -> str:
-    return "on training" if switch.on_training else "after training"
-
-
-def _verdict_words(found: Comparison, switch: Switch) -> str:
+def _verdict_words(found: ChangedVerdicts, switch: Switch) -> str:
     """One sentence on the verdicts."""
     if not found.judged:
-        reason = "it asks for other networks, which this study does not have" if switch.on_training else "no verdicts"
+        reason = (
+            "it asks for other networks, which this study does not have" if switch.needs_networks else "no verdicts"
+        )
         return f"Not run: {reason}."
     words = f"{len(found.changed)} of {counted(found.judged, 'verdict')} {_changes(len(found.changed))}"
     if found.steps:
@@ -117,6 +132,18 @@ def _verdict_words(found: Comparison, switch: Switch) -> str:
         else ""
     )
     return f"{words}.{lost}"
+
+
+def _affected_words(switch: Switch, study: StudyWords) -> str:
+    """Which datasets a switch concerns, where that is known."""
+    if switch.name not in study.affected:
+        return ""
+    names = study.affected[switch.name]
+    return (
+        f"It concerns {counted(len(names), 'dataset')} of this study: {listed(names)}."
+        if names
+        else ("It concerns no dataset of this study.")
+    )
 
 
 def _changes(count: int) -> str:
@@ -144,49 +171,52 @@ def _number_words(numbers: pd.DataFrame, changed: pd.DataFrame) -> str:
 
 
 def disagreements_page(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, study: StudyWords) -> str:
-    """One section per switch, row 4 first."""
+    """One section per switch, in the order of `in_order`."""
     lede = (
-        "The paper's text and the released code disagree in eleven points. Here each is turned alone, "
+        f"The paper's text and the released code disagree in {len(SWITCHES)} points. Here each is changed alone, "
         f"everything else as in this study. Protocol: {study.protocol}. {study.basis}."
     )
-    compared = compared_switches(verdicts)
-    parts = [_switch_section(switch, compared[switch.name], key_numbers, study) for switch in in_order()]
-    overview = _overview(compared, key_numbers, study)
-    return document("Disagreements", lede, overview, *parts, file="disagreements.html")
+    changes = changed_by_switch(presentable(verdicts, study))
+    parts = [_switch_section(switch, changes[switch.name], key_numbers, study) for switch in in_order()]
+    overview = _overview(changes, key_numbers, study)
+    return document(
+        "Disagreements", lede, overview, *parts,
+        file="disagreements.html", pages=study.pages, demonstration=study.demonstration,
+    )  # fmt: skip
 
 
-def _overview(compared: dict[str, Comparison], key_numbers: pd.DataFrame, study: StudyWords) -> Html:
+def _overview(changes: dict[str, ChangedVerdicts], key_numbers: pd.DataFrame, study: StudyWords) -> Html:
     rows = []
     for switch in SWITCHES:
-        found, numbers = compared[switch.name], before_and_after(key_numbers, switch.name)
+        found, numbers = changes[switch.name], before_and_after(key_numbers, switch.name)
         judged = f"{len(found.changed)} of {found.judged}" if found.judged else ""
         changed = f"{len(_changed_rows(numbers))} of {len(numbers)}" if len(numbers) else ""
+        of_verdicts: list[Cell | Content] = [found.run, Cell(judged, float(len(found.changed)) if found.judged else "")]
         rows.append(
             Row(
                 [
                     Cell(switch.row, float(switch.row)),
                     link(f"#{switch.name}", switch.topic),
                     switch.setting(study.settings),
-                    _acts(switch),
-                    found.run,
-                    Cell(judged, float(len(found.changed)) if found.judged else ""),
+                    switch.acts,
+                    *([] if study.demonstration else of_verdicts),
                     Cell(changed, float(len(_changed_rows(numbers))) if len(numbers) else ""),
                 ]
             )
         )
+    columns_of_verdicts = (Column("Both run", look="tight"), Column("Verdicts that change", "number", "number"))
     columns = (
         Column("Row", "number", "number"),
         Column("Disagreement", look="lead"),
         Column("Study follows", look="tight"),
         Column("Acts", look="tight"),
-        Column("Both run", look="tight"),
-        Column("Verdicts that change", "number", "number"),
+        *(() if study.demonstration else columns_of_verdicts),
         Column("Numbers that change", "number", "number"),
     )
-    return table("overview", columns, rows, caption="All eleven at a glance")
+    return table("overview", columns, rows, caption="All of them at a glance")
 
 
-def _switch_section(switch: Switch, found: Comparison, key_numbers: pd.DataFrame, study: StudyWords) -> Html:
+def _switch_section(switch: Switch, found: ChangedVerdicts, key_numbers: pd.DataFrame, study: StudyWords) -> Html:
     numbers = before_and_after(key_numbers, switch.name)
     changed = _changed_rows(numbers)
     own = switch.setting(study.settings)
@@ -196,20 +226,24 @@ def _switch_section(switch: Switch, found: Comparison, key_numbers: pd.DataFrame
         meanings += [tag("dt", f"As {'the paper says' if name == 'paper' else 'released'}"), tag("dd", meaning, mark)]
     if own == "own":
         meanings += [tag("dt", "This study"), tag("dd", str(getattr(study.settings, switch.name)))]
+    meanings += [tag("dt", "Why it matters"), tag("dd", switch.why)]
     parts: list[Html] = [tag("dl", *meanings)]
-    if switch.name == FIRST:
-        parts.append(paragraph(tag("strong", QUESTION), " ", sd_answer(key_numbers, study), class_="answer"))
-    parts.append(paragraph(_verdict_words(found, switch)))
+    if _affected_words(switch, study):
+        parts.append(paragraph(_affected_words(switch, study)))
+    if not study.demonstration:
+        if switch.name == "sd":
+            parts.append(paragraph(tag("strong", QUESTION), " ", sd_answer(key_numbers, study), class_="answer"))
+        parts.append(paragraph(_verdict_words(found, switch)))
     if len(found.changed):
-        parts.append(_changed_claims(switch, found))
+        parts.append(details("Verdicts that change", _changed_claims(switch, found)))
     parts.append(paragraph(_number_words(numbers, changed)))
     if len(changed):
-        parts.append(_number_table(switch, changed))
-    heading = joined([f"{switch.row}. {switch.topic} ", tag("small", f"{switch.name} · acts {_acts(switch)}")])
+        parts.append(details("Numbers that change", _number_table(switch, changed)))
+    heading = joined([f"{switch.row}. {switch.topic} ", tag("small", f"{switch.name} · acts {switch.acts}")])
     return section(switch.name, heading, *parts)
 
 
-def _changed_claims(switch: Switch, found: Comparison) -> Html:
+def _changed_claims(switch: Switch, found: ChangedVerdicts) -> Html:
     rows = [
         Row([claim_links([row["id"]], "scorecard.html"), row["claim"], badge(row["before"]), badge(row["after"])])
         for row in found.changed.to_dict("records")
@@ -218,7 +252,7 @@ def _changed_claims(switch: Switch, found: Comparison) -> Html:
         Column("Id", look="tight lead"),
         Column("Claim"),
         Column("This study", look="tight"),
-        Column("Switch turned", look="tight"),
+        Column("Switch changed", look="tight"),
     )
     return table(f"{switch.name}-verdicts", columns, rows, caption="Verdicts that change")
 
@@ -235,7 +269,7 @@ def _number_table(switch: Switch, numbers: pd.DataFrame) -> Html:
         *(Column(heading, "number", "number") for heading, _ in _NUMBERS.values()),
     )
     caption = (
-        "The main comparison with BASE on the non-discrete datasets: this study → with the switch turned "
+        "The main comparison with BASE on the non-discrete datasets: this study → with the switch changed "
         "(lower is better)"
     )
     return table(f"{switch.name}-numbers", columns, rows, caption=caption)
@@ -254,31 +288,38 @@ def _step(row: dict[str, Any], name: str, write: Any) -> Cell:
 
 def disagreements_markdown(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, study: StudyWords) -> str:
     """The page as Markdown."""
-    compared = compared_switches(verdicts)
+    changes = changed_by_switch(presentable(verdicts, study))
     lines = [
         "# Disagreements",
         "",
-        "Each switch is turned alone, everything else as in this study. "
+        *([f"**{study.demonstration}**", ""] if study.demonstration else []),
+        "Each switch is changed alone, everything else as in this study. "
         f"Protocol: {escape_markdown(study.protocol)}. {study.basis}.",
         "",
     ]
     for switch in in_order():
-        found, numbers = compared[switch.name], before_and_after(key_numbers, switch.name)
+        found, numbers = changes[switch.name], before_and_after(key_numbers, switch.name)
         changed = _changed_rows(numbers)
         lines += [
             f"## {switch.row}. {escape_markdown(switch.topic)} (`{switch.name}`)",
             "",
             f"- As the paper says: {escape_markdown(switch.paper)}",
             f"- As released: {escape_markdown(switch.released)}",
-            f"- This study follows: {switch.setting(study.settings)}; the switch acts {_acts(switch)}",
-            f"- {_verdict_words(found, switch)}",
+            f"- Why it matters: {escape_markdown(switch.why)}",
+            f"- This study follows: {switch.setting(study.settings)}; the switch acts {switch.acts}",
+            *([f"- {escape_markdown(_affected_words(switch, study))}"] if _affected_words(switch, study) else []),
+            *([] if study.demonstration else [f"- {_verdict_words(found, switch)}"]),
             f"- {_number_words(numbers, changed)}",
-            *([f"- **{QUESTION}** {escape_markdown(sd_answer(key_numbers, study))}"] if switch.name == FIRST else []),
+            *(
+                [f"- **{QUESTION}** {escape_markdown(sd_answer(key_numbers, study))}"]
+                if switch.name == "sd" and not study.demonstration
+                else []
+            ),
             "",
         ]
         if len(found.changed):
             renamed = found.changed.rename(
-                columns={"id": "Id", "claim": "Claim", "before": "This study", "after": "Switch turned"}
+                columns={"id": "Id", "claim": "Claim", "before": "This study", "after": "Switch changed"}
             )
             lines.append(to_markdown(renamed, "Verdicts that change"))
         if len(changed):

@@ -1,5 +1,5 @@
 "use strict";
-/* Tables that sort and filter. Loaded in the head, so that pictures that do not load are heard of. */
+/* Tables that sort and filter, folded claims that filter. Loaded in the head, so that pictures that do not load are heard of. */
 
 document.addEventListener("error", (event) => {
   const picture = event.target;
@@ -21,7 +21,7 @@ document.addEventListener("DOMContentLoaded", () => {
   document.addEventListener("click", followAnchor);
   revealTarget(location.hash.slice(1));
   window.addEventListener("beforeprint", () => {
-    document.querySelectorAll("details").forEach((details) => { details.open = true; });
+    document.querySelectorAll("details:not(.notes)").forEach((details) => { details.open = true; });
   });
 });
 
@@ -66,7 +66,9 @@ function sortRows(body, column, numeric, ascending) {
 }
 
 function makeFilter(bar) {
-  const rows = Array.from(document.getElementById(bar.dataset.for).tBodies[0].rows);
+  const list = document.getElementById(bar.dataset.for);
+  const rows = Array.from(list.tBodies ? list.tBodies[0].rows : list.querySelectorAll(".claim"));
+  const folds = Array.from(list.querySelectorAll("details.passage"));
   const search = bar.querySelector("input");
   const presses = Array.from(bar.querySelectorAll("button"));
   const words = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
@@ -83,6 +85,11 @@ function makeFilter(bar) {
         && typed.every((word) => words.get(row).includes(word));
       row.hidden = !keep;
       shown += keep;
+    });
+    const filtered = typed.length > 0 || Object.keys(wanted).length > 0;
+    folds.forEach((fold) => {
+      fold.hidden = !fold.querySelector(".claim:not([hidden])");
+      fold.open = filtered && !fold.hidden;
     });
     bar.querySelector(".shown").textContent = `${shown} of ${rows.length}`;
   };
@@ -115,12 +122,17 @@ function revealTarget(name) {
   if (!target) {
     return false;
   }
-  const table = target.closest("table");
-  if (target.hidden && table) {
-    document.querySelectorAll(".filters").forEach((bar) => bar.dataset.for === table.id && bar.clear());
+  document.querySelectorAll(".filters").forEach((bar) => {
+    const list = document.getElementById(bar.dataset.for);
+    if (list.contains(target) && target.closest("[hidden]")) {
+      bar.clear();
+    }
+  });
+  for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+    fold.open = true;
   }
   document.querySelectorAll(".found").forEach((element) => element.classList.remove("found"));
   target.classList.add("found");
-  target.scrollIntoView({ block: target.tagName === "TR" ? "center" : "start" });
+  target.scrollIntoView({ block: target.matches("tr, .claim") ? "center" : "start" });
   return true;
 }

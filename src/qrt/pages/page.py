@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import resources
@@ -15,6 +16,7 @@ PAGES = {
     "disagreements.html": "Disagreements",
     "agreement.html": "Agreement",
 }
+SEEDS_PAGE = {"seeds.html": "Seeds"}  # of a study with more than one seed
 
 
 class Html(str):
@@ -110,7 +112,7 @@ def _cell(cell: Cell | Content, column: Column) -> Html:
 
 
 def filters(table_name: str, what: str, buttons: Sequence[tuple[str, str, Content]] = ()) -> Html:
-    """A search box for a table, and buttons (fact, value, words) that keep the rows with this fact.
+    """A search box for a table or for folded claims, and buttons (fact, value, words) that keep what has this fact.
 
     Buttons of one fact are alternatives: any of the pressed ones will do. Without scripts there are no controls.
     """
@@ -124,12 +126,21 @@ def filters(table_name: str, what: str, buttons: Sequence[tuple[str, str, Conten
     return tag("div", search, group, status, class_="filters", data_for=table_name, hidden=True)
 
 
-def document(title: str, lede: Content, *content: Content, file: str) -> str:
-    """A whole page: heading, menu of the pages, first paragraph, content."""
-    menu = [tag("a", name, href=page, aria_current="page" if page == file else None) for page, name in PAGES.items()]
+def document(
+    title: str,
+    lede: Content,
+    *content: Content,
+    file: str,
+    pages: Mapping[str, str] = PAGES,
+    demonstration: str = "",
+) -> str:
+    """A whole page: heading, menu of the pages, first paragraph, content; `demonstration` is said at the top."""
+    notice = [tag("p", demonstration, class_="demonstration", role="note")] if demonstration else []
+    menu = [tag("a", name, href=page, aria_current="page" if page == file else None) for page, name in pages.items()]
+    first = [tag("p", lede, class_="lede")] if lede else []
     body = tag(
         "body",
-        tag("header", tag("nav", *menu, aria_label="Pages"), tag("h1", title), tag("p", lede, class_="lede")),
+        tag("header", tag("nav", *menu, aria_label="Pages"), tag("h1", title), *notice, *first),
         "\n",
         tag("main", joined(content, "\n")),
     )
@@ -142,6 +153,12 @@ def document(title: str, lede: Content, *content: Content, file: str) -> str:
     return f'<!doctype html>\n<html lang="en">\n<head>{head}</head>\n{body}\n</html>\n'
 
 
+def details(summary: Content | Sequence[Content], *content: Content, **attributes: str) -> Html:
+    """Content that is folded below its summary."""
+    heading = summary if isinstance(summary, tuple | list) else (summary,)
+    return tag("details", tag("summary", *heading), *content, **attributes)
+
+
 def section(name: str, heading: Content, *content: Content) -> Html:
     """A part of a page under its own heading; `name` is its anchor."""
     return tag("section", tag("h2", heading), joined(content, "\n"), id=name)
@@ -150,6 +167,12 @@ def section(name: str, heading: Content, *content: Content) -> Html:
 def paragraph(*content: Content, **attributes: str) -> Html:
     """A paragraph."""
     return tag("p", *content, **attributes)
+
+
+def picture_of(png: bytes, words: str) -> Html:
+    """A picture that is part of the page; `words` say what it shows."""
+    source = f"data:image/png;base64,{b64encode(png).decode()}"
+    return tag("figure", tag("img", src=source, alt=words), class_="picture")
 
 
 def _asset(name: str) -> str:

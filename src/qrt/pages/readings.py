@@ -1,28 +1,47 @@
 """Verdicts under several readings of the same runs: how many of each, and what changes them.
 
 The table `verdicts` has one row per reading and claim (columns: `qrt.claims.judge.COLUMNS`, and `reading`): "study" is
-the study's own protocol, "other" the other preset, and the name of a switch is the study with this switch turned alone.
+the study's own protocol, "other" the other preset, and the name of a switch is the study with this one changed alone.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
+from qrt.claims.verdict import VERDICTS
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import SWITCHES
 from qrt.text.words import counted, listed
 
-VERDICTS = ("confirmed", "contradicted", "inconclusive", "not run")
 NOT_RUN = "not run"
+NOT_JUDGED = "A demonstration judges no claim."
 PAPER = "Probabilistic Calibration by Design for Neural Network Regression"
 _LONGEST_LIST = 10
+_FOUND = ("estimate", "low", "high", "p_value", "datasets_for", "datasets_against", "smallest_detectable")
+
+
+def presentable(verdicts: pd.DataFrame, study: StudyWords) -> pd.DataFrame:
+    """The verdicts that may be shown: a demonstration says nothing about the paper, so it has none."""
+    if not study.demonstration:
+        return verdicts
+    return verdicts.assign(
+        verdict=NOT_RUN, explanation=NOT_JUDGED, short=NOT_JUDGED, datasets=0, splits=0, **dict.fromkeys(_FOUND, np.nan)
+    )
 
 
 def of_reading(verdicts: pd.DataFrame, reading: str) -> pd.DataFrame:
     """The rows of one reading, by claim."""
     return verdicts[verdicts["reading"] == reading].set_index("id", drop=False)
+
+
+def marked(claims: pd.DataFrame, mark: str) -> pd.Series:
+    """Which claims have a mark: `abstract`, `by_definition` or `changed_after_run`. Old tables have no marks."""
+    if mark not in claims:
+        return pd.Series(False, index=claims.index)
+    return claims[mark].astype(str) == "True"  # also where it comes from a file
 
 
 def tally(verdicts: pd.Series) -> dict[str, int]:
@@ -37,8 +56,8 @@ def tally_words(counts: dict[str, int]) -> str:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A reading beside the study's own."""
+class ChangedVerdicts:
+    """What a reading changes in the study's own verdicts."""
 
     judged: int  # claims with a verdict under both
     lost: int  # claims with a verdict of the study, but not run under this reading
@@ -58,7 +77,7 @@ class Comparison:
         return {str(step): int(count) for step, count in sorted(steps.items())}
 
 
-def compare(verdicts: pd.DataFrame, reading: str) -> Comparison:
+def changed_verdicts(verdicts: pd.DataFrame, reading: str) -> ChangedVerdicts:
     """A reading beside the study's own. What was not run under one of them has not changed."""
     study, other = of_reading(verdicts, "study"), of_reading(verdicts, reading)
     both = pd.DataFrame(
@@ -71,43 +90,49 @@ def compare(verdicts: pd.DataFrame, reading: str) -> Comparison:
     ).reset_index(drop=True)
     ran = both["before"] != NOT_RUN
     judged = ran & (both["after"] != NOT_RUN)
-    return Comparison(
+    return ChangedVerdicts(
         judged=int(judged.sum()),
         lost=int((ran & ~judged).sum()),
         changed=both[judged & (both["before"] != both["after"])].reset_index(drop=True),
     )
 
 
-def compared_switches(verdicts: pd.DataFrame) -> dict[str, Comparison]:
-    """Every switch beside the study's own reading, in the order of the spec."""
-    return {switch.name: compare(verdicts, switch.name) for switch in SWITCHES}
+def changed_by_switch(verdicts: pd.DataFrame) -> dict[str, ChangedVerdicts]:
+    """What each switch changes, in the order of docs/protocol.md, section 8."""
+    return {switch.name: changed_verdicts(verdicts, switch.name) for switch in SWITCHES}
 
 
-def changed_by(verdicts: pd.DataFrame) -> dict[str, list[str]]:
-    """Claim -> names of the switches that change its verdict when they are turned alone."""
+def switches_by_claim(verdicts: pd.DataFrame) -> dict[str, list[str]]:
+    """Claim -> names of the switches that change its verdict when they are changed alone."""
     names: dict[str, list[str]] = {}
-    for name, comparison in compared_switches(verdicts).items():
-        for claim in comparison.changed["id"]:
+    for name, found in changed_by_switch(verdicts).items():
+        for claim in found.changed["id"]:
             names.setdefault(str(claim), []).append(name)
     return names
 
 
 def summary_lines(verdicts: pd.DataFrame, study: StudyWords) -> list[str]:
     """What was replicated, on what, and what came out, in about ten lines of plain text."""
+    head = [f"Replication of “{PAPER}”", f"Protocol: {study.protocol}. Data: {study.basis}."]
+    if study.demonstration:
+        return [*head, f"This is a {study.demonstration}.", NOT_JUDGED]
     own = of_reading(verdicts, "study")
-    main = own[own["kind"] == "main"]
+    counted_apart = marked(own, "by_definition")
+    own, by_definition = own[~counted_apart], own[counted_apart]
+    groups = {
+        "Abstract and conclusion": own[marked(own, "abstract")],
+        "Main claims": own[own["kind"] == "main"],
+        "All claims": own,
+    }
     lines = [
-        f"Replication of “{PAPER}”",
-        f"Protocol: {study.protocol}. Data: {study.basis}.",
-        f"{counted(len(own), 'claim')} of the paper were judged by rule, {len(main)} of them main claims.",
-        f"All claims: {tally_words(tally(own['verdict']))}.",
-        f"Main claims: {tally_words(tally(main['verdict']))}.",
-        _contradicted(main),
-        *_protocol_lines(verdicts, study),
+        *head,
+        f"{counted(len(own), 'claim')} of the paper were judged by rule.",
+        *(f"{name}: {tally_words(tally(rows['verdict']))}." for name, rows in groups.items() if len(rows)),
+        _contradicted(groups["Main claims"]),
     ]
-    if (own["verdict"] == "inconclusive").any():
-        lines.append("Inconclusive: the study is too small to tell; the scorecard says what it could have seen.")
-    return lines
+    if len(by_definition):
+        lines.append(f"{counted(len(by_definition), 'claim')} that cannot fail, by definition, are not among them.")
+    return [*lines, *_protocol_lines(verdicts, study)]
 
 
 def _contradicted(main: pd.DataFrame) -> str:
@@ -121,7 +146,7 @@ def _contradicted(main: pd.DataFrame) -> str:
 def _protocol_lines(verdicts: pd.DataFrame, study: StudyWords) -> list[str]:
     """How far the verdicts depend on the protocol."""
     lines = []
-    other = compare(verdicts, "other")
+    other = changed_verdicts(verdicts, "other")
     if other.judged:
         lines.append(
             f"Under the protocol “{study.other}”, {len(other.changed)} of the {counted(other.judged, 'verdict')} "
@@ -129,14 +154,15 @@ def _protocol_lines(verdicts: pd.DataFrame, study: StudyWords) -> list[str]:
         )
     else:
         lines.append(f"The protocol “{study.other}” was not run.")
-    switches = compared_switches(verdicts)
+    switches = changed_by_switch(verdicts)
     changing = [f"{name} ({len(found.changed)})" for name, found in switches.items() if len(found.changed)]
     lines.append(
-        f"Switches that change verdicts when turned alone: {listed(changing)}."
+        f"Switches that change verdicts when changed alone: {listed(changing)}."
         if changing
-        else "No switch changes a verdict when turned alone."
+        else "No switch changes a verdict when changed alone."
     )
     not_run = [name for name, found in switches.items() if found.run == "no"]
     if not_run:
-        lines.append(f"Switches not run: {listed(not_run)}.")
+        names = listed(not_run) if len(not_run) <= _LONGEST_LIST else f"{len(not_run)} of {len(switches)}"
+        lines.append(f"Switches not run: {names}.")
     return lines

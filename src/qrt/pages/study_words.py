@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pandas as pd
 
+from qrt.data.sheet import paper_datasets
+from qrt.pages.page import PAGES, SEEDS_PAGE
 from qrt.results.readings import other_preset
 from qrt.study.artifacts import ARTIFACTS
 from qrt.study.config import StudyConfig
+from qrt.study.experiments import x_scale_matters
 from qrt.study.protocol import Protocol, describe
 from qrt.text.words import counted
 
@@ -19,26 +23,41 @@ class StudyWords:
 
     protocol: str  # in words (`qrt.study.protocol.describe`)
     other: str  # name of the other preset
-    settings: Protocol  # the study's own eleven switches
+    settings: Protocol  # the study's own switches
     datasets: int  # with results
     asked: int  # by the configuration
+    of_paper: int  # datasets with results that are the paper's
     splits: int
+    seeds: int = 1
     figures: tuple[str, ...] = ()  # artifacts whose files lie beside the pages
+    demonstration: str = ""  # what is said of a demonstration: short training, or none of the paper's datasets
+    affected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # switch -> the only datasets it concerns
+
+    @property
+    def pages(self) -> dict[str, str]:
+        """The pages that the study has, for their menu: file -> name."""
+        return PAGES | SEEDS_PAGE if self.seeds > 1 else PAGES
 
     @property
     def basis(self) -> str:
-        """What the results stand on."""
-        return f"{self.datasets} of {counted(self.asked, 'dataset')}, {counted(self.splits, 'split')}"
+        """What the results are based on."""
+        asked = f"{self.datasets} of {counted(self.asked, 'dataset')}"
+        return f"{asked} ({self.of_paper} of the paper's {len(paper_datasets())}), {counted(self.splits, 'split')}"
 
 
 def study_words(study: StudyConfig, dataset_table: pd.DataFrame) -> StudyWords:
     """The words for a study whose datasets are those of Table 3."""
+    available = dataset_table[dataset_table["status"] != "unavailable"]
     return StudyWords(
         protocol=describe(study.protocol_name, study.protocol),
         other=other_preset(study),
         settings=study.protocol,
-        datasets=int((dataset_table["status"] != "unavailable").sum()),
+        datasets=len(available),
         asked=len(study.datasets),
+        of_paper=int(available["dataset"].isin(list(paper_datasets())).sum()),
         splits=len(study.splits),
+        seeds=len(study.seeds),
         figures=tuple(ARTIFACTS),
+        demonstration=study.demonstration,
+        affected={"x_scale": tuple(name for name in available["dataset"] if x_scale_matters(name))},
     )

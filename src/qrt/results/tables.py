@@ -1,21 +1,20 @@
-"""The result tables: their columns, with types and meaning, and how they are written and read.
+"""The result tables: their columns, with types and meaning. Rows are those of docs/protocol.md, section 8.
 
 docs/results.md, the data dictionary, is written from here by `make docs`.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
+from qrt.parquet_file import COUNT, NUMBER, TEXT, Column, as_table, read_tables, write_rows, write_table
 
-from qrt.atomic import set_aside, unreadable, whole_file
-from qrt.errors import UserError
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["as_table", "concatenate", "read_frames", "write_rows"]
 
 # The keys of `qrt.engine.evaluation.METRICS` (a test compares), with what they mean; "the" model is F'.
 METRICS: dict[str, str] = {
@@ -37,14 +36,12 @@ METRICS: dict[str, str] = {
     "crps_wis_batched": "crps_wis as released: the plain mean over consecutive batches of 512 rows (row 12)",
 }
 
-_CHECKSUM = b"qrt.checksum"  # of the content, in the metadata of the file
-Column = tuple[pa.DataType, str]
-TEXT, NUMBER, COUNT = pa.string(), pa.float64(), pa.int64()
-
 _PLACE: dict[str, Column] = {
     "dataset": (TEXT, "name of the dataset"),
     "split": (COUNT, "number of the split"),
+    "seed": (COUNT, "number of the random start within the split; 0 is the study's"),
 }
+_NOT_CONCERNED = "missing where it concerns nothing"
 _NETWORK: dict[str, Column] = {
     "family": (TEXT, "family of networks that one job trained as a stack"),
     "variant": (TEXT, "id of the trained network within dataset and split"),
@@ -55,19 +52,21 @@ _NETWORK: dict[str, Column] = {
     "bandwidth": (NUMBER, "bandwidth b of the map in training; missing where alpha is 0"),
     "map_size": (COUNT, "rows M of the map in training (Algorithm 2); missing: the batch"),
     "ablation": (TEXT, "QRI, QRG or QRL; missing: none"),
-    "kernel_width": (
-        TEXT,
-        "meaning of b (spec, section 8, row 2): variance or scale; missing where nothing depends on it",
-    ),
-    "resnet_form": (TEXT, "form of the ResNet (row 8): paper or released; missing for an MLP"),
+    "kernel_width": (TEXT, f"meaning of b (row 2): variance or scale; {_NOT_CONCERNED}"),
+    "resnet": (TEXT, f"form of the ResNet (row 8): batchnorm_relu or layernorm_reglu; {_NOT_CONCERNED}"),
+    "x_scale": (TEXT, f"scale of the columns of x (row 13): unit or epsilon; {_NOT_CONCERNED}"),
+    "free_centres": (TEXT, f"centres of QRL (row 14): trained or fixed; {_NOT_CONCERNED}"),
+    "map_rows_outside": (TEXT, f"map of QRTC-M outside training (row 15): standard or map_size; {_NOT_CONCERNED}"),
+    "early_stopping": (TEXT, f"what early stopping goes by (row 18): nll or objective; {_NOT_CONCERNED}"),
+    "map_centres": (TEXT, f"centres of the map in training (row 19): same_pass or second_pass; {_NOT_CONCERNED}"),
 }
 _POSTHOC: dict[str, Column] = {
     "posthoc_map": (TEXT, "post-hoc map on the calibration rows: none, REFL, KDE or TRUNC"),
-    "posthoc_on": (TEXT, "what the post-hoc map stands on (row 1): base, or training_map"),
+    "posthoc_on": (TEXT, "what the distribution is built on (row 1): base, or training_map"),
     "posthoc_bandwidth": (NUMBER, "bandwidth of the post-hoc map (row 11); missing without one"),
 }
 _OUTCOME: dict[str, Column] = {
-    "status": (TEXT, "ok; diverged; unavailable or invalid (the dataset); failed (the job lacked memory or time)"),
+    "status": (TEXT, "ok; diverged; unavailable or invalid (the dataset); failed (out of memory or time)"),
     "reason": (TEXT, "why, where the status is not ok"),
     "epochs": (COUNT, "epochs trained"),
     "selected_epoch": (COUNT, "epochs after which the parameters were best on validation rows"),
@@ -86,6 +85,8 @@ _TRAIN_METRICS: dict[str, Column] = {
     for name in ("nll", "pce_levels", "pce_sorted")
 }
 _FINGERPRINT: dict[str, Column] = {
+    "data": (TEXT, "checksum of the prepared data"),
+    "code": (TEXT, "fingerprint of the code that trained"),
     "package_version": (TEXT, "version of this package"),
     "torch_version": (TEXT, "version of PyTorch"),
     "threads": (COUNT, "threads used"),
@@ -129,13 +130,14 @@ PREDICTIONS = (
 )
 TIMES = _PLACE | {
     "method": (TEXT, "BASE, QREGC or QRTC, as tuned"),
+    "way": (TEXT, "how: ours, or released (a second forward pass, and the map's formula pair by pair)"),
     "variant": (TEXT, "id of the network"),
-    "status": (TEXT, "ok; diverged; unavailable or invalid (the dataset); failed (the job lacked memory or time)"),
+    "status": (TEXT, "ok; diverged; unavailable or invalid (the dataset); failed (out of memory or time)"),
     "reason": (TEXT, "why, where the status is not ok"),
     "train_seconds": (NUMBER, "training time of the network alone, one thread"),
     "epochs": (COUNT, "epochs trained"),
     "selected_epoch": (COUNT, "epochs of the selected parameters"),
-    "seconds_per_trained_epoch": (NUMBER, "time per epoch of the paper (spec, section 8, row 10)"),
+    "seconds_per_trained_epoch": (NUMBER, "time per epoch of the paper (docs/protocol.md, row 10)"),
     "seconds_per_selected_epoch": (NUMBER, "time per epoch of the released code; missing if no epoch was selected"),
 }
 MAPS: dict[str, Column] = {
@@ -156,24 +158,10 @@ TABLES: dict[str, tuple[str, Mapping[str, Column]]] = {
 }
 
 
-def as_table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Column]) -> pa.Table:
-    """Rows as an Arrow table with exactly these columns; what a row lacks is missing."""
-    schema = pa.schema([(name, kind) for name, (kind, _) in columns.items()])
-    unknown = {name for row in rows for name in row} - set(columns)
-    if unknown:
-        raise KeyError(f"undocumented columns: {sorted(unknown)}")
-    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
-
-
-def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Column]) -> None:
-    """Write rows as Parquet, whole or not at all."""
-    _write(path, as_table(rows, columns))
-
-
 def concatenate(sources: Iterable[Path], target: Path, columns: Mapping[str, Column]) -> int:
     """One Parquet file with the rows of all sources in their order; returns how many there are."""
-    whole = _joined(list(sources), columns)
-    _write(target, whole)
+    whole = read_tables(list(sources), columns)
+    write_table(target, whole)
     return len(whole)
 
 
@@ -182,62 +170,4 @@ def read_frames(paths: Sequence[Path], kind: str) -> pd.DataFrame:
 
     All damaged files are set aside and named at once.
     """
-    return _joined(paths, TABLES[kind][1]).to_pandas()
-
-
-def _joined(paths: Sequence[Path], columns: Mapping[str, Column]) -> pa.Table:
-    """The rows of all files in their order, if they are whole and have these columns."""
-    schema = pa.schema([(name, kind) for name, (kind, _) in columns.items()])
-    tables = _read_all(paths)
-    other = [str(path) for path, table in zip(paths, tables, strict=True) if table.schema.names != schema.names]
-    if other:
-        raise UserError(f"{', '.join(other)}: the columns are not those of this version; delete and run again")
-    return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
-
-
-def _write(path: Path, table: pa.Table) -> None:
-    with whole_file(path) as partial:
-        pq.write_table(table.replace_schema_metadata({_CHECKSUM: _checksum(table)}), partial)
-
-
-def _read_all(paths: Sequence[Path]) -> list[pa.Table]:
-    tables, problems = [], []
-    for path in paths:
-        try:
-            tables.append(_read(path))
-        except UserError as error:
-            problems.append(str(error))
-    if problems:
-        raise UserError("\n".join(problems))
-    return tables
-
-
-def _read(path: Path) -> pa.Table:
-    try:
-        content = path.read_bytes()
-    except OSError as error:  # the file system's, which says nothing about the content
-        raise unreadable(path, error) from error
-    try:
-        table = pq.read_table(pa.BufferReader(content))
-        recorded = (table.schema.metadata or {}).get(_CHECKSUM)
-        if recorded != _checksum(table):
-            raise set_aside(path, "its content does not have its checksum")
-    except MemoryError:  # which says nothing about it either
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise set_aside(path, str(error).splitlines()[0][:200] if str(error) else "unreadable") from error
-    return table.replace_schema_metadata(None)
-
-
-def _checksum(table: pa.Table) -> bytes:
-    """Of names, types and values.
-
-    The checksums of Parquet's pages leave out its footer: one of 40 flipped bits would change a column unseen.
-    """
-    digest = hashlib.sha256()
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        present = column.drop_null()
-        text = pa.types.is_string(column.type)
-        values = "\0".join(present.to_pylist()).encode() if text else present.to_numpy().tobytes()
-        digest.update(f"{name} {column.type} ".encode() + column.is_null().to_numpy().tobytes() + values)
-    return digest.hexdigest().encode()
+    return read_tables(paths, TABLES[kind][1]).to_pandas()

@@ -1,4 +1,4 @@
-"""Tuning: from all runs to one row per named method, dataset and split (spec, section 5)."""
+"""Tuning: from all runs to one row per named method, dataset, split and seed (docs/protocol.md, section 5)."""
 
 from __future__ import annotations
 
@@ -9,69 +9,76 @@ import pandas as pd
 
 from qrt.results.tables import METHODS
 from qrt.study.experiments import Experiment, Method
-from qrt.study.family import FIXED_BANDWIDTH, RESNET_FORMS
-from qrt.study.protocol import Protocol
+from qrt.study.family import CONDITIONS
+from qrt.study.protocol import FIXED_BANDWIDTH, Protocol
 
 CRPS_LIMIT = 1.1  # lambda may cost at most this factor of the validation CRPS of lambda = 0
 
 
 def tuned_methods(runs: pd.DataFrame, experiment: Experiment, protocol: Protocol) -> pd.DataFrame:
-    """One row per method of the experiment, dataset and split, with the columns of METHODS.
+    """One row per method of the experiment, dataset, split and seed, with the columns of METHODS.
 
-    A choice is made per dataset over all its splits. Candidates with a run that is not ok are not chosen while there is
+    Datasets for which some network of a method was never trained are left out. A choice is made per dataset and seed
+    over all splits: each seed is a study of its own. Candidates with a run that is not ok are not chosen while there is
     another; ties go to the smaller bandwidth and the smaller lambda.
     """
     parts = []
     for method in experiment.methods:
-        read = _reading(runs, method, protocol)
-        candidates = _candidates(read, protocol)
-        for dataset, of_dataset in read.groupby("dataset", sort=False):
-            chosen = _choose(candidates.loc[dataset], method)
-            rows = of_dataset[of_dataset["variant"] == chosen["variant"]].sort_values("split", kind="stable")
-            parts.append(rows.assign(experiment=experiment.name, method=method.name, **chosen))
+        rows = _rows_of(runs, method, protocol)
+        candidates = dict(list(_candidates(rows, protocol).groupby(["dataset", "seed"], sort=False)))
+        wanted = {network.id for network in method.networks}
+        for place, here in rows.groupby(["dataset", "seed"], sort=False):
+            if not wanted <= set(here["variant"]):
+                continue  # a choice among part of the grid would be another method
+            chosen = _choose(candidates[place], method, protocol)
+            of_chosen = here[here["variant"] == chosen["variant"]].sort_values("split", kind="stable")
+            parts.append(of_chosen.assign(experiment=experiment.name, method=method.name, **chosen))
     columns = list(METHODS)
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
-def _reading(runs: pd.DataFrame, method: Method, protocol: Protocol) -> pd.DataFrame:
-    """The rows of the method's networks in the protocol's reading: post-hoc map, what it stands on, its bandwidth."""
+def _rows_of(runs: pd.DataFrame, method: Method, protocol: Protocol) -> pd.DataFrame:
+    """The rows of the method's networks as the protocol has them: trained, built on, post-hoc map and its bandwidth."""
     of_method = runs[runs["variant"].isin([network.id for network in method.networks])]
     failed = of_method["test_nll"].isna() & (of_method["status"] != "ok")
     without_map = of_method["alpha"] == 0
-    stands_on = "base" if method.reading == "base" else protocol.posthoc_on
-    right_base = np.where(without_map, "base", stands_on) == of_method["posthoc_on"]
-    right_form = of_method["resnet_form"].isna() | (of_method["resnet_form"] == RESNET_FORMS[protocol.resnet])
-    right_width = of_method["kernel_width"].isna() | (of_method["kernel_width"] == protocol.kernel_width)
+    built_on = protocol.posthoc_on if method.built_on == "protocol" else method.built_on
+    right_base = np.where(without_map, "base", built_on) == of_method["posthoc_on"]
+    right_conditions = np.ones(len(of_method), dtype=bool)
+    for switch in CONDITIONS:
+        right_conditions &= of_method[switch].isna() | (of_method[switch] == getattr(protocol, switch))
     right_map = of_method["posthoc_map"] == method.posthoc
     if method.posthoc != "none":
         tuned = (
             FIXED_BANDWIDTH if protocol.posthoc_bandwidth == "fixed" else of_method["bandwidth"].fillna(FIXED_BANDWIDTH)
         )
         right_map &= np.isclose(of_method["posthoc_bandwidth"], tuned)
-    return of_method[right_form & right_width & (failed | (right_base & right_map))]
+    return of_method[right_conditions & (failed | (right_base & right_map))]
 
 
 def _candidates(runs: pd.DataFrame, protocol: Protocol) -> pd.DataFrame:
-    """One row per dataset and network: what it is, whether all its runs are ok, its metrics over splits."""
+    """One row per dataset, seed and network: what it is, whether all its runs are ok, its metrics over splits."""
+    batched = "_batched" if protocol.metric_rows == "batches" else ""  # row 12
     metrics = {"nll": "val_nll", "pce": f"val_pce_{protocol.pce}", "crps": "val_crps_wis"}
     return (
         runs.assign(ok=runs["status"] == "ok")
-        .groupby(["dataset", "variant"], sort=False)
+        .groupby(["dataset", "seed", "variant"], sort=False)
         .agg(
             alpha=("alpha", "first"),
             bandwidth=("bandwidth", "first"),
             complete=("ok", "all"),
-            **{name: (column, "mean") for name, column in metrics.items()},
+            **{name: (column + batched, "mean") for name, column in metrics.items()},
         )
     )
 
 
-def _choose(candidates: pd.DataFrame, method: Method) -> dict[str, object]:
+def _choose(candidates: pd.DataFrame, method: Method, protocol: Protocol) -> dict[str, object]:
     """The chosen network of one dataset: its id, bandwidth and lambda (NaN where there was nothing to choose)."""
     usable = candidates[candidates["complete"]] if candidates["complete"].any() else candidates
-    by_bandwidth = usable.sort_values(["nll", "bandwidth"], na_position="last", kind="stable")
-    best = by_bandwidth.reset_index().groupby("alpha", sort=False).head(1).set_index("alpha")
-    alpha = _chosen_alpha(best)
+    by_bandwidth = usable.sort_values(["nll", "bandwidth"], na_position="last", kind="stable").reset_index()
+    best = by_bandwidth.groupby("alpha", sort=False).head(1).set_index("alpha")
+    among = best if protocol.regularisation_choice == "bandwidth_first" else by_bandwidth.set_index("alpha")  # row 17
+    alpha = _chosen_alpha(among, float(best["crps"].get(0.0, np.nan)))
     several_lambdas = len({network.alpha for network in method.networks}) > 1
     return {
         "variant": best.loc[alpha, "variant"],
@@ -80,13 +87,11 @@ def _choose(candidates: pd.DataFrame, method: Method) -> dict[str, object]:
     }
 
 
-def _chosen_alpha(best: pd.DataFrame) -> float:
-    """The weight with the lowest validation PCE among those within the CRPS limit of lambda = 0."""
-    if len(best) == 1:
-        return float(best.index[0])
-    allowed = best
-    if 0.0 in best.index and np.isfinite(best.loc[0.0, "crps"]):
-        allowed = best[best["crps"] <= CRPS_LIMIT * best.loc[0.0, "crps"]]
+def _chosen_alpha(candidates: pd.DataFrame, reference: float) -> float:
+    """The weight with the lowest validation PCE among those within the limit of `reference`, the CRPS of lambda = 0."""
+    if candidates.index.nunique() == 1:
+        return float(candidates.index[0])
+    allowed = candidates[candidates["crps"] <= CRPS_LIMIT * reference] if np.isfinite(reference) else candidates
     ordered = allowed.assign(strength=np.abs(allowed.index)).sort_values(["pce", "strength"], kind="stable")
     return float(ordered.index[0])
 

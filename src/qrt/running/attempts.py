@@ -65,11 +65,12 @@ def given_up(logs: Path) -> str:
     found = [path for path in sorted(logs.rglob("*.attempts.json")) if len(read_attempts(path)) >= MOST_ATTEMPTS]
     if not found:
         return ""
-    lines = [f"{len(found)} job(s) lacked memory or time, as their rows say. To try again, add: --forcerun"]
+    lines = [f"{len(found)} job(s) gave up (out of memory or time), as their rows say. To try again, add: --forcerun"]
+    # Notes lie beside the log: logs/train/FOLDER/..., logs/RESULTS/times/...
     for path in found:
-        stage, *place = path.relative_to(logs).parts
-        job = "/".join(place).removesuffix(".attempts.json")
-        lines.append(f"  results/networks/{job}.runs.parquet" if stage == "train" else f"  {stage}/{job}.parquet")
+        parts = path.relative_to(logs).with_name(path.name.removesuffix(".attempts.json")).parts
+        trained = parts[0] == "train"
+        lines.append(f"  {'/'.join(parts[trained:])}{'.networks' if trained else ''}.parquet")
     return "\n".join(lines)
 
 

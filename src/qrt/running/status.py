@@ -6,6 +6,7 @@ any executor, and after it was interrupted.
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
@@ -16,20 +17,24 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from qrt.atomic import write_json
 from qrt.running.attempts import notes_beside, read_attempts
+from qrt.running.study_files import StudyFiles
 from qrt.study.config import StudyConfig
-from qrt.study.cost import START_SECONDS, training_seconds
-from qrt.study.experiments import Plan
+from qrt.study.cost import START_SECONDS
+from qrt.study.protocol import describe
 
 _FRESH = 1.05  # how much longer than estimated counts as right, before anything is known
 _SECONDS_BETWEEN_LINES = 60.0
+_HERE = Path()
+_STUDY_NOTE = ".snakemake/qrt_study.json"
 
 
 @dataclass(frozen=True)
 class Job:
     """One training job: its results, the notes of its attempts, and what the formula says it takes."""
 
-    runs: Path
+    networks: Path
     notes: Path
     estimate: float  # seconds on one core
 
@@ -61,7 +66,7 @@ class Status:
         share = self.done / self.jobs if self.jobs else 1.0
         words = [f"{self.done} of {self.jobs} training jobs done ({share:.0%})"]
         if self.given_up:
-            words.append(f"{self.given_up} of them in vain (memory or time)")
+            words.append(f"{self.given_up} of them gave up (out of memory or time)")
         if self.running:
             words.append(f"{self.running} {'running' if study_runs else 'interrupted'}")
         if self.failed:
@@ -80,20 +85,20 @@ class Status:
 class JobFiles:
     """The training jobs of a study, and what their files say of them; files that were read once are remembered.
 
-    Jobs that are to run `anew` are done when their results are others than now.
+    Jobs that are to run `again` are done when their results are others than now.
     """
 
-    def __init__(self, jobs: Iterable[Job], *, anew: bool = False) -> None:
+    def __init__(self, jobs: Iterable[Job], *, again: bool = False) -> None:
         self._open = list(jobs)
-        self._outdated = {job: _stamp(job.runs) for job in self._open} if anew else {}
+        self._outdated = {job: _stamp(job.networks) for job in self._open} if again else {}
         self._expected = self._spent = 0.0
         self._done = self._given_up = 0
 
     def status(self) -> Status:
         """Count the jobs; what is left is the formula's estimate, scaled by what finished jobs took."""
-        finished = [job for job in self._open if _stamp(job.runs) not in (None, self._outdated.get(job))]
+        finished = [job for job in self._open if _stamp(job.networks) not in (None, self._outdated.get(job))]
         for job in finished:
-            seconds, given_up = _outcome(job.runs)
+            seconds, given_up = _outcome(job.networks)
             self._expected += job.estimate
             self._spent += seconds
             self._given_up += given_up
@@ -114,24 +119,32 @@ class JobFiles:
         )
 
 
-def training_jobs(
-    study: StudyConfig, plan: Plan, places: Iterable[tuple[str, int, str]], folder: Path = Path()
-) -> list[Job]:
-    """The training jobs of these places (dataset, split, family) of a study whose results are under `folder`."""
-    epochs = study.training["max_epochs"]
-    seconds = {
-        (dataset, name): training_seconds(dataset, family, epochs)
-        for dataset in study.datasets
-        for name, family in plan.families.items()
-    }
-    return [
-        Job(
-            folder / f"results/networks/{dataset}/split{split}/{family}.runs.parquet",
-            notes_beside(folder / f"logs/train/{dataset}/split{split}/{family}.log"),
-            seconds[dataset, family],
-        )
-        for dataset, split, family in places
-    ]
+def training_jobs(files: StudyFiles, places: Iterable[tuple[str, int | str, int | str, str]]) -> list[Job]:
+    """The training jobs of these places (dataset, seed, split, family) of a study."""
+    seconds: dict[tuple[str, str], float] = {}
+    jobs = []
+    for dataset, seed, split, family in places:
+        if (dataset, family) not in seconds:
+            seconds[dataset, family] = files.training_job(dataset, family).seconds
+        place = (dataset, seed, split, family)
+        log = files.folder / files.layout.training_log(*place)
+        jobs.append(Job(files.folder / files.layout.trained(*place), notes_beside(log), seconds[dataset, family]))
+    return jobs
+
+
+def all_training_jobs(files: StudyFiles) -> list[Job]:
+    """Every training job of a study."""
+    study = files.study
+    return training_jobs(
+        files,
+        (
+            (dataset, seed, split, family)
+            for dataset in study.datasets
+            for seed in study.seeds
+            for split in study.splits
+            for family in files.plan.families_on(dataset)
+        ),
+    )
 
 
 def tell_progress(jobs: list[Job]) -> None:
@@ -141,7 +154,7 @@ def tell_progress(jobs: list[Job]) -> None:
 
 
 def _tell_progress(jobs: list[Job]) -> None:
-    files, start, parallel, told = JobFiles(jobs, anew=True), time.monotonic(), 0, ""
+    files, start, parallel, told = JobFiles(jobs, again=True), time.monotonic(), 0, ""
     while True:
         time.sleep(_SECONDS_BETWEEN_LINES)
         now = files.status()
@@ -164,6 +177,31 @@ def progress_line(now: Status, parallel: int, seconds: float) -> str:
     return "; ".join(words)
 
 
+def note_study(study: StudyConfig, folder: Path = _HERE) -> None:
+    """Note the settings of the study that runs in `folder`, for whoever asks how far it is."""
+    write_json(folder / _STUDY_NOTE, study.facts())
+
+
+def noted_study(folder: Path) -> StudyConfig | None:
+    """The settings of the last study that ran in `folder`; None if there was none."""
+    try:
+        return StudyConfig.from_facts(json.loads((folder / _STUDY_NOTE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError):  # none, or one of another version
+        return None
+
+
+def study_in_words(study: StudyConfig) -> str:
+    """What is studied, in one line."""
+    parts = [
+        f"protocol {describe(study.protocol_name, study.protocol)}",
+        f"{len(study.datasets)} datasets",
+        f"{len(study.splits)} splits",
+        *([f"{len(study.seeds)} seeds"] if len(study.seeds) > 1 else []),
+        f"at most {study.training['max_epochs']} epochs",
+    ]
+    return ", ".join(parts)
+
+
 def is_running(folder: Path) -> bool:
     """Whether a Snakemake call holds the lock of the folder."""
     return any((folder / ".snakemake/locks").glob("*.lock"))
@@ -177,14 +215,14 @@ def _stamp(path: Path) -> int | None:
         return None
 
 
-def _outcome(runs: Path) -> tuple[float, bool]:
-    """Seconds that a job took, by the times of its networks (every reading repeats them), and whether it gave up."""
+def _outcome(networks: Path) -> tuple[float, bool]:
+    """Seconds that a job took, by the times of its networks, and whether it gave up."""
     try:
-        table = pq.read_table(runs, columns=["variant", "train_seconds", "status"])
+        table = pq.read_table(networks, columns=["train_seconds", "status"])
     except (OSError, pa.ArrowException):
         return 0.0, False  # damaged, or removed just now: the jobs that need it say so
-    seconds = dict(zip(table["variant"].to_pylist(), table["train_seconds"].to_pylist(), strict=True))
-    return START_SECONDS + sum(value or 0.0 for value in seconds.values()), "failed" in table["status"].to_pylist()
+    seconds = sum(value or 0.0 for value in table["train_seconds"].to_pylist())
+    return START_SECONDS + seconds, "failed" in table["status"].to_pylist()
 
 
 def duration(seconds: float) -> str:

@@ -1,11 +1,15 @@
-"""The columns of the statistics tables, with their meaning (docs/results.md is written from here)."""
+"""The columns of the statistics tables, with their meaning, by what computes them (docs/results.md shows them)."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 _METRIC = {"metric": "metric of the figure: NLL, PCE, CRPS, SD; test rows, lower is better"}
 _METHOD = {"method": "method by its name in the figure"}
 
-COLUMNS: dict[str, dict[str, str]] = {
+Columns = Mapping[str, str]  # column -> meaning
+
+COMPARISON: dict[str, Columns] = {
     "per_dataset": _METRIC
     | _METHOD
     | {
@@ -45,6 +49,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "datasets": "datasets in the test",
         "left_lower": "datasets on which left is lower (better)",
         "right_lower": "datasets on which right is lower",
+        "rank_share": "share of Wilcoxon's sum of ranks of the datasets on which left is lower, from 0 to 1",
         "median_difference": "median over datasets of left - right",
         "statistic": "Wilcoxon's signed-rank statistic (Pratt's treatment of zeros)",
         "p_value": "its two-sided p-value, uncorrected",
@@ -52,6 +57,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "significant": "p_holm < 0.05 and, with three methods or more, Friedman's p-value < 0.05",
     },
     "groups": _METRIC | {"group": "number of a largest group without a significant difference inside"} | _METHOD,
+}
+CURVES: dict[str, Columns] = {
     "curves": {
         "dataset": "name of the dataset",
         "method": "BASE (without calibration data) or QRT",
@@ -74,6 +81,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "standard_error": "as in the curves",
         "runs": "runs in the mean",
     },
+}
+DISCRETENESS: dict[str, Columns] = {
     "isotonic": _METRIC
     | _METHOD
     | {
@@ -83,13 +92,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "spearman": "Spearman's correlation of Cohen's d with the discreteness",
         "spearman_p": "its p-value",
     },
-    "maps": {
-        "map": "EMP, KDE, TRUNC or REFL",
-        "z": "probability integral transform",
-        "cdf": "value of the map",
-        "density": "its density; missing for EMP",
-    },
-    "sample": {"z": "the simulated PITs"},
+}
+DENSITIES: dict[str, Columns] = {
     "densities": {
         "dataset": "name of the dataset",
         "row": "number of the test row",

@@ -1,4 +1,4 @@
-"""The comparison of methods over datasets: effects against a baseline and rank tests (spec, section 7)."""
+"""The comparison of methods over datasets: effects against a baseline and rank tests (docs/protocol.md, section 7)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from qrt.statistics.columns import COLUMNS
+from qrt.statistics.columns import COMPARISON
 from qrt.statistics.effects import LETTER_QUANTILES, cohens_d, letter_values, moments, relative_difference
-from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+from qrt.statistics.figure_statistics import NOT_RUN, FigureStatistics, LeftOut
 from qrt.statistics.rank_tests import rank_tables
 from qrt.study.compared import Compared
 
 Array = NDArray[np.float64]
-
-TABLES = ("per_dataset", "letter_values", "ranks", "friedman", "pairs", "groups")
 
 
 @dataclass(frozen=True)
@@ -51,8 +49,6 @@ def compare(  # noqa: PLR0917 (what is compared, with what, on what)
     datasets: Sequence[str],
     cohens_d_form: str,
     discreteness: Mapping[str, float],
-    *,
-    part: str = "test",
 ) -> FigureStatistics:
     """All numbers of a figure that compares methods with a baseline and with each other.
 
@@ -60,11 +56,11 @@ def compare(  # noqa: PLR0917 (what is compared, with what, on what)
     belong in the figure. A run counts for a metric if its status is ok and the value finite. The baseline is one of the
     methods of the rank tests, the first.
     """
-    columns = {metric: f"{part}_{suffix}" for metric, suffix in metrics.items()}
+    columns = {metric: f"test_{suffix}" for metric, suffix in metrics.items()}
     runs = _collect(methods, list(dict.fromkeys((baseline, *compared))), columns, datasets)
     entered = runs.entered
     names = [name for name, enters in zip(runs.datasets, entered, strict=True) if enters]
-    parts: dict[str, list[tuple[str, pd.DataFrame]]] = {name: [] for name in TABLES}
+    parts: dict[str, list[tuple[str, pd.DataFrame]]] = {name: [] for name in COMPARISON}
     remarks: dict[str, list[str]] = {}  # what is to be said -> of which metrics
     incomplete: dict[tuple[str, ...], list[str]] = {}  # datasets outside the rank tests -> of which metrics
     for metric, everywhere in runs.values.items():
@@ -223,7 +219,7 @@ def _left_out(runs: _Runs) -> Iterator[LeftOut]:
     known = np.zeros(len(runs.datasets), dtype=bool)
     for place, dataset in enumerate(runs.datasets):
         if dataset not in states:
-            yield LeftOut(dataset, 1, "no results of the compared methods")
+            yield LeftOut(dataset, 1, NOT_RUN)
         elif states[dataset] <= {"unavailable", "invalid"}:
             yield LeftOut(dataset, 1, _reasons(runs.rows[runs.rows["dataset"] == dataset]))
         else:
@@ -233,7 +229,7 @@ def _left_out(runs: _Runs) -> Iterator[LeftOut]:
         if usable.any():
             yield from _left_out_of_method(runs, label, expected & ~found, expected & found & ~ok)
         elif known.any():
-            yield LeftOut(label, int(expected.sum()), "no usable run" if (found & expected).any() else "no results")
+            yield LeftOut(label, int(expected.sum()), "no usable run" if (found & expected).any() else NOT_RUN)
 
 
 def _left_out_of_method(
@@ -247,7 +243,7 @@ def _left_out_of_method(
             of_both = rows[(rows["label"] == label) & (rows["dataset"] == dataset) & (rows["status"] != "ok")]
             yield LeftOut(f"{label} on {dataset}", len(of_both), _reasons(of_both))
         if missing[place].any():
-            yield LeftOut(f"{label} on {dataset}", int(missing[place].sum()), "no result")
+            yield LeftOut(f"{label} on {dataset}", int(missing[place].sum()), NOT_RUN)
         for metric, unusable in not_finite.items():
             if unusable[place].any():
                 yield LeftOut(f"{label} on {dataset}, {metric}", int(unusable[place].sum()), "value is not finite")
@@ -272,4 +268,4 @@ def _stacked(name: str, tables: Sequence[tuple[str, pd.DataFrame]]) -> pd.DataFr
     if filled:
         together = pd.concat([table for _, table in filled], ignore_index=True)
         together["metric"] = np.repeat([metric for metric, _ in filled], [len(table) for _, table in filled])
-    return together.reindex(columns=list(COLUMNS[name]))
+    return together.reindex(columns=list(COMPARISON[name]))

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
 
-from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+from qrt.statistics.columns import CURVES as TABLES
+from qrt.statistics.figure_statistics import NOT_RUN, FigureStatistics, LeftOut
 
 CURVE_METRICS = ("nll_recalibrated", "nll_base", "alpha_entropy_pit", "pce")
 CURVES = ("BASE", "QRT")
 STARS = ("QRC", "QRTC")
-CURVE_COLUMNS = ("dataset", "method", "part", "metric", "epoch", "runs", "mean", "standard_error", "all_alive")
-SELECTED_COLUMNS = (
-    "dataset",
-    "method",
-    "part",
-    "metric",
-    "mark",
-    "selected_epoch",
-    "value",
-    "standard_error",
-    "runs",
-)
 _PREFIX = {"train": "train", "validation": "val"}  # of a part's columns in the table `methods`
 _RUN = ["dataset", "method", "split"]
 _WITHOUT_DATA = ("unavailable", "invalid")
@@ -42,9 +31,9 @@ def curve_statistics(
     """The tables `curves` and `selected` of the per-epoch figures (columns: `qrt.statistics.columns`).
 
     `curves` and `methods` are result tables; `methods` has the tuned rows of the experiments main and base_train.
-    BASE is the network without calibration data (spec, section 5), QRT the network of QRTC, so that the star of QRTC is
-    that very network after its post-hoc step. Values are of the standardised y, as in the published curves;
-    `pce_column` names the PCE of the stars in `methods` (the curves have pce_levels).
+    BASE is the network without calibration data (docs/protocol.md, section 5), QRT the network of QRTC, so that the
+    star of QRTC is that very network after its post-hoc step. Values are of the standardised y, as in the published
+    curves; `pce_column` names the PCE of the stars in `methods` (the curves have pce_levels).
     """
     runs = _runs(methods, datasets)
     points = _points(curves, runs[runs["method"].isin(CURVES)])
@@ -63,8 +52,8 @@ def curve_statistics(
     with_curves = set(points["dataset"])
     return FigureStatistics(
         tables={
-            "curves": _in_order(_curve_table(long), CURVE_COLUMNS, datasets, parts, metrics),
-            "selected": _in_order(_selected_table(at_selection), SELECTED_COLUMNS, datasets, parts, metrics),
+            "curves": _in_order(_curve_table(long), TABLES["curves"], datasets, parts, metrics),
+            "selected": _in_order(_selected_table(at_selection), TABLES["selected"], datasets, parts, metrics),
         },
         datasets=[name for name in datasets if name in with_curves],
         asked=len(datasets),
@@ -173,7 +162,7 @@ def _selected_table(at_selection: pd.DataFrame) -> pd.DataFrame:
 
 
 def _in_order(
-    table: pd.DataFrame, columns: Sequence[str], datasets: Sequence[str], parts: Sequence[str], metrics: Sequence[str]
+    table: pd.DataFrame, columns: Collection[str], datasets: Sequence[str], parts: Sequence[str], metrics: Sequence[str]
 ) -> pd.DataFrame:
     """These columns, with the rows in the order of the study."""
     orders = {"dataset": list(datasets), "method": [*CURVES, *STARS], "part": list(parts), "metric": list(metrics)}
@@ -197,12 +186,12 @@ def _left_out_runs(runs: pd.DataFrame, datasets: Sequence[str]) -> list[LeftOut]
     problems = dict(iter(lost.groupby(["dataset", "method"])["problem"]))
     for dataset in datasets:
         if without_data.get(dataset, True):
-            left_out.append(LeftOut(dataset, 1, reasons.get(dataset, "no results")))
+            left_out.append(LeftOut(dataset, 1, reasons.get(dataset, NOT_RUN)))
             continue
         for method in (*CURVES, *STARS):
             what, missing = f"{method} on {dataset}", int(splits[dataset]) - present.get((dataset, method), 0)
             if missing:
-                left_out.append(LeftOut(what, missing, "no result"))
+                left_out.append(LeftOut(what, missing, NOT_RUN))
             if (dataset, method) in problems:
                 counts = problems[dataset, method].value_counts(sort=False)
                 left_out += [LeftOut(what, int(count), str(problem)) for problem, count in counts.items()]

@@ -6,18 +6,16 @@ from typing import Any
 
 import pandas as pd
 
-from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+from qrt.statistics.columns import DENSITIES
+from qrt.statistics.figure_statistics import NOT_RUN, FigureStatistics, LeftOut
 
 METHODS = ("BASE", "QRC", "QRTC")
-DENSITIES = ("dataset", "row", "method", "y", "density")
-INSTANCES = ("dataset", "row", "method", "target", "nll")
+ROWS = 5  # as many as training keeps
 # What names a network of a dataset and split, and the reading of it, in both result tables.
 _READING = ("variant", "kernel_width", "posthoc_map", "posthoc_on", "posthoc_bandwidth")
 
 
-def density_statistics(
-    predictions: pd.DataFrame, methods: pd.DataFrame, dataset: str, *, rows: int = 5
-) -> FigureStatistics:
+def density_statistics(predictions: pd.DataFrame, methods: pd.DataFrame, dataset: str) -> FigureStatistics:
     """The tables `densities` and `instances` of the first test rows of one dataset, in the smallest split present.
 
     `predictions` and `methods` are result tables; the rows of the experiment `main` in `methods` say which network
@@ -29,7 +27,7 @@ def density_statistics(
         return _nothing(dataset, _reason(tuned))
     split = kept["split"].min()
     kept, tuned = kept[kept["split"] == split], tuned[tuned["split"] == split]
-    shown = sorted(kept["row"].unique())[:rows]
+    shown = sorted(kept["row"].unique())[:ROWS]
     parts, left_out = [], []
     for method in METHODS:
         of_method = tuned[tuned["method"] == method]
@@ -41,8 +39,8 @@ def density_statistics(
     if drawn.empty:
         return _nothing(dataset, left_out[0].reason)
     tables = {
-        "densities": drawn[list(DENSITIES)],
-        "instances": drawn[list(INSTANCES)].drop_duplicates(["row", "method"], ignore_index=True),
+        "densities": drawn[list(DENSITIES["densities"])],
+        "instances": drawn[list(DENSITIES["instances"])].drop_duplicates(["row", "method"], ignore_index=True),
     }
     return FigureStatistics(
         tables,
@@ -71,12 +69,12 @@ def _reason(method: pd.DataFrame) -> str:
     """Why there are no predictions of a method, as far as its tuned runs tell."""
     failed = method[method["status"] != "ok"]
     if method.empty:
-        return "not in this study"
+        return NOT_RUN
     if failed.empty:
         return "no predictive densities were kept"
     return f"{failed['status'].iloc[0]}: {failed['reason'].iloc[0]}"
 
 
 def _nothing(dataset: str, reason: str) -> FigureStatistics:
-    empty = {"densities": pd.DataFrame(columns=list(DENSITIES)), "instances": pd.DataFrame(columns=list(INSTANCES))}
+    empty = {name: pd.DataFrame(columns=list(columns)) for name, columns in DENSITIES.items()}
     return FigureStatistics(empty, asked=1, left_out=(LeftOut(dataset, 1, reason),), notes=(f"{dataset}: {reason}",))

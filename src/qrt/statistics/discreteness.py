@@ -11,7 +11,9 @@ import pandas as pd
 from scipy.stats import spearmanr
 from sklearn.isotonic import IsotonicRegression
 
-ISOTONIC = ("metric", "method", "discreteness", "fitted", "direction", "spearman", "spearman_p")
+from qrt.statistics.columns import DISCRETENESS
+
+ISOTONIC = tuple(DISCRETENESS["isotonic"])
 
 
 def discreteness_statistics(per_dataset: pd.DataFrame, method: str, metrics: Sequence[str]) -> pd.DataFrame:

@@ -6,10 +6,11 @@ from qrt.study.protocol import Protocol
 
 
 def figure_metrics(protocol: Protocol) -> dict[str, str]:
-    """Label in the figures -> metric of the result tables (spec, section 8, rows 3 and 4). Lower is better for all."""
+    """Label in the figures -> metric of the result tables (docs/protocol.md, rows 3, 4, 12); lower is better."""
+    batched = "_batched" if protocol.metric_rows == "batches" else ""
     return {
-        "NLL": "nll",
-        "PCE": f"pce_{protocol.pce}",
-        "CRPS": "crps_wis",
+        "NLL": f"nll{batched}",
+        "PCE": f"pce_{protocol.pce}{batched}",
+        "CRPS": f"crps_wis{batched}",
         "SD": "sd" if protocol.sd == "consistent" else "sd_released",
     }

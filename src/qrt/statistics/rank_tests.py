@@ -1,6 +1,7 @@
-"""Rank tests of methods over datasets (spec, section 7): Friedman, then Wilcoxon for each pair with Holm's correction.
+"""Rank tests of methods over datasets: Friedman, then Wilcoxon for each pair with Holm's correction.
 
-`means` is a table with a row for each dataset and a column for each method, complete; lower is better.
+See docs/protocol.md, section 7. `means` is a table with a row for each dataset and a column for each method, complete;
+lower is better.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
+
+from qrt.statistics.intervals import rank_share
 
 Array = NDArray[np.float64]
 
@@ -145,6 +148,7 @@ def _pairs(labels: Sequence[str], means: Array, may_differ: bool) -> pd.DataFram
                 "datasets": len(means),
                 "left_lower": int((differences < 0).sum()),
                 "right_lower": int((differences > 0).sum()),
+                "rank_share": rank_share(differences),
                 "median_difference": np.median(differences),
                 "statistic": statistic,
                 "p_value": p_value,

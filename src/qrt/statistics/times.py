@@ -10,28 +10,33 @@ import pandas as pd
 METHODS = ("BASE", "QREGC", "QRTC")
 # Our column and the one of src/qrt/published/table2.csv, before the name of the method.
 QUANTITIES = {"train_seconds": "training_time", "epochs": "epochs", "seconds_per_epoch": "time_per_epoch"}
-TIMES = ("dataset", "method", "runs", *QUANTITIES, *(f"published_{name}" for name in QUANTITIES))
+OURS, RELEASED = "ours", "released"  # ways to compute the map in training that are timed
+TIMES = ("dataset", "method", "way", "runs", *QUANTITIES, *(f"published_{name}" for name in QUANTITIES))
 
 
 def times_statistics(
-    times: pd.DataFrame, published: pd.DataFrame, reading: Literal["trained", "selected"]
+    times: pd.DataFrame, published: pd.DataFrame, per_epoch: Literal["trained", "selected"]
 ) -> pd.DataFrame:
-    """The table `times`: one row per dataset and method, means over the runs that are ok, the published values beside.
+    """One row per dataset, method and way: means over the runs that are ok, the published values beside.
 
     `times` is the result table, `published` has the columns of table2.csv. `epochs` is the selected epoch, as
     published. The time per epoch is the mean time divided by the mean number of epochs, as published (a mean of
-    quotients would be another number); `reading` says which epochs: all that were trained, or up to the selected one
-    (spec, section 8, row 10).
+    quotients would be another number); `per_epoch` says which epochs: all that were trained, or up to the selected one
+    (docs/protocol.md, row 10).
     """
     paper = published.set_index("dataset")
-    divisor = {"trained": "epochs", "selected": "selected_epoch"}[reading]
+    divisor = {"trained": "epochs", "selected": "selected_epoch"}[per_epoch]
     rows: list[dict[str, Any]] = []
     for dataset in times["dataset"].unique():
-        for method in METHODS:
-            runs = times[(times["dataset"] == dataset) & (times["method"] == method) & (times["status"] == "ok")]
+        for method, way in ((method, way) for way in (OURS, RELEASED) for method in METHODS):
+            of_method = times[(times["dataset"] == dataset) & (times["method"] == method) & (times["way"] == way)]
+            if way == RELEASED and of_method.empty:
+                continue
+            runs = of_method[of_method["status"] == "ok"]
             row: dict[str, Any] = {
                 "dataset": dataset,
                 "method": method,
+                "way": way,
                 "runs": len(runs),
                 "train_seconds": runs["train_seconds"].astype(float).mean(),
                 "epochs": runs["selected_epoch"].astype(float).mean(),
@@ -43,12 +48,13 @@ def times_statistics(
     return pd.DataFrame(rows, columns=list(TIMES))
 
 
-def time_ratios(statistics: pd.DataFrame) -> pd.DataFrame:
-    """Time per epoch of QRTC divided by that of BASE: columns dataset, ratio, published_ratio; NaN where not known.
+def time_ratios(statistics: pd.DataFrame, way: str) -> pd.DataFrame:
+    """Time per epoch of QRTC in one way by that of BASE: columns dataset, ratio, published_ratio; NaN where not known.
 
     Published times per epoch have two decimals, too few for small datasets (0.05 / 0.04), so the published ratio is
     from times and epochs.
     """
+    statistics = statistics[statistics["way"] == way]
     per_epoch = pd.DataFrame(
         {
             "dataset": statistics["dataset"],

@@ -1,9 +1,9 @@
-"""The figures and tables of the paper as data: what each shows, and which results it needs."""
+"""The figures and tables of the paper as data: what is asked for. What a kind of figure does: `qrt.figures.kinds`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from qrt.study.compared import Compared
@@ -12,28 +12,15 @@ from qrt.study.protocol import Protocol
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind = Literal["comparison", "differences", "decomposition", "pages", "discreteness", "maps", "densities", "table"]
 DatasetSet = Literal["non_discrete", "all"]
 
 ALL_METRICS = ("NLL", "PCE", "CRPS", "SD")
 DISCRETE = 0.5  # share of targets among the ten most frequent values above which a dataset is discrete
 BASE, BASE_TRAIN = Compared("main", "BASE", "BASE"), Compared("base_train", "BASE-TRAIN", "BASE-TRAIN")
 
-# The statistics tables of each kind of figure (columns: qrt.statistics.columns).
-STATISTICS: dict[Kind, tuple[str, ...]] = {
-    "comparison": ("per_dataset", "letter_values", "ranks", "friedman", "pairs", "groups"),
-    "differences": ("per_dataset",),
-    "decomposition": ("curves", "selected"),
-    "pages": ("curves", "selected"),
-    "discreteness": ("per_dataset", "isotonic"),
-    "maps": ("maps", "sample"),
-    "densities": ("densities", "instances"),
-    "table": (),
-}
-
 
 @dataclass(frozen=True)
-class Comparison:
+class MethodComparison:
     """Methods against a baseline. `whole` names experiments of which every method is compared, in its order."""
 
     compared: tuple[Compared, ...]
@@ -44,7 +31,7 @@ class Comparison:
     bars: tuple[str, ...] = ()  # methods whose difference of NLL to the baseline is drawn per dataset
     baseline_by_protocol: bool = False  # spec, section 8, row 9
 
-    def under(self, protocol: Protocol) -> Comparison:
+    def under(self, protocol: Protocol) -> MethodComparison:
         """The comparison with the baseline that this protocol takes."""
         if not self.baseline_by_protocol:
             return self
@@ -68,41 +55,37 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Artifact:
-    """A figure or table by its number in the paper.
-
-    `experiments` are needed after tuning, `tables` whole. Where `datasets` are named, only their results are needed.
-    """
+    """A figure or table by its number in the paper. Where `datasets` are named, it shows them alone."""
 
     number: str  # "Figure 3"
     title: str
-    kind: Kind
-    comparison: Comparison | None = None
-    experiments: tuple[str, ...] = ()
-    tables: tuple[str, ...] = ()
+    kind: str  # of `qrt.figures.kinds`, or "table"
+    comparison: MethodComparison | None = None
     datasets: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()  # embedded datasets that take the place of `datasets` in a study without them
     curve: tuple[str, str] = ("", "")  # part and metric of the per-epoch pages
     method: str = ""  # of the discreteness figures
-    statistics: tuple[str, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "statistics", STATISTICS[self.kind])
-        if self.comparison is not None:
-            object.__setattr__(self, "experiments", self.comparison.experiments)
 
     def shown(self, study: Sequence[str]) -> tuple[str, ...]:
         """The datasets to show in a study: the paper's, else their stand-ins, as far as they are in the study."""
         own = tuple(dataset for dataset in self.datasets if dataset in study)
         return own or tuple(dataset for dataset in self.stand_ins if dataset in study)
 
+    def title_in(self, study: Sequence[str]) -> str:
+        """The title in a study of these datasets, which names the dataset that is shown."""
+        title, shown = self.title, self.shown(study)
+        for own, stand_in in zip(self.datasets, self.stand_ins, strict=True):
+            title = title.replace(own, stand_in) if stand_in in shown else title
+        return title
 
-def _main(suffix: str = "", **settings: object) -> Comparison:
+
+def _main(suffix: str = "", **settings: object) -> MethodComparison:
     methods = tuple(
         Compared(f"{experiment}{suffix}", name, name)
         for experiment, name in (("main", "QRC"), ("regularised", "QREGC"), ("main", "QRTC"))
     )
     baseline = Compared(f"main{suffix}", "BASE", "BASE")
-    return Comparison(methods, **({"baseline": baseline} | settings))  # type: ignore[arg-type]
+    return MethodComparison(methods, **({"baseline": baseline} | settings))  # type: ignore[arg-type]
 
 
 _QRTC = Compared("main", "QRTC", "QRTC")
@@ -110,18 +93,17 @@ _BARS = ("QRTC", "QRC")
 _DIFFERENCES = (_QRTC, Compared("main", "QRC", "QRC"))
 
 
-def _comparison(number: int, title: str, comparison: Comparison) -> Artifact:
+def _comparison(number: int, title: str, comparison: MethodComparison) -> Artifact:
     return Artifact(f"Figure {number}", title, "comparison", comparison)
 
 
 def _pages(number: int, title: str, part: str, metric: str) -> Artifact:
-    needs = ("main", "base_train")
-    return Artifact(f"Figure {number}", title, "pages", experiments=needs, tables=("curves",), curve=(part, metric))
+    return Artifact(f"Figure {number}", title, "pages", curve=(part, metric))
 
 
 def _discreteness(number: int, method: str) -> Artifact:
     compared = Compared("main", method, method)
-    comparison = Comparison((compared,), dataset_set="all", baseline_by_protocol=True)
+    comparison = MethodComparison((compared,), dataset_set="all", baseline_by_protocol=True)
     title = f"Cohen's d of {method} against the discreteness of the targets"
     return Artifact(f"Figure {number}", title, "discreteness", comparison, method=method)
 
@@ -143,13 +125,13 @@ ARTIFACTS: dict[str, Artifact] = {
         "Figure 2",
         "test NLL: difference to BASE",
         "differences",
-        Comparison(_DIFFERENCES, metrics=("NLL",), bars=_BARS),
+        MethodComparison(_DIFFERENCES, metrics=("NLL",), bars=_BARS),
     ),
     "fig03_main": _comparison(3, "the main comparison", _main()),
     "fig04_ablation": _comparison(
         4,
         "ablations of QRTC",
-        Comparison(
+        MethodComparison(
             (_QRTC, *(Compared("ablation", name, name) for name in ("QRIC", "QRGC", "QRLC"))), baseline_by_protocol=True
         ),
     ),
@@ -159,7 +141,7 @@ ARTIFACTS: dict[str, Artifact] = {
     "fig08_base_models": _comparison(
         8,
         "QRTC on four base models",
-        Comparison(
+        MethodComparison(
             (
                 Compared("main_mlp_1", "QRTC", "QRTC-MLP-1"),
                 Compared("main", "QRTC", "QRTC-MLP-3"),
@@ -170,14 +152,14 @@ ARTIFACTS: dict[str, Artifact] = {
         ),
     ),
     "fig09_map_size": _comparison(
-        9, "QRTC with a map of M training rows (Algorithm 2)", Comparison((_QRTC,), whole=("map_size",))
+        9, "QRTC with a map of M training rows (Algorithm 2)", MethodComparison((_QRTC,), whole=("map_size",))
     ),
-    "fig10_bandwidth": _comparison(10, "QRTC with fixed bandwidths", Comparison((), whole=("bandwidth",))),
+    "fig10_bandwidth": _comparison(10, "QRTC with fixed bandwidths", MethodComparison((), whole=("bandwidth",))),
     "fig11_calibration_maps": Artifact("Figure 11", "calibration maps of 512 PITs from Beta(0.2, 0.2)", "maps"),
     "fig12_posthoc_maps": _comparison(
         12,
         "QRTC with three post-hoc maps",
-        Comparison(
+        MethodComparison(
             (
                 Compared("main", "QRTC", "QRTC-REFL"),
                 Compared("posthoc_map", "QRTC-TRUNC", "QRTC-TRUNC"),
@@ -190,12 +172,12 @@ ARTIFACTS: dict[str, Artifact] = {
         "Figure 13",
         "differences to BASE on all datasets",
         "differences",
-        Comparison(_DIFFERENCES, dataset_set="all", bars=_BARS),
+        MethodComparison(_DIFFERENCES, dataset_set="all", bars=_BARS),
     ),
     "fig14_alpha": _comparison(
         14,
         "other weights alpha of the entropy term, with the post-hoc step",
-        Comparison((), baseline=Compared("alpha", "alpha=0", "alpha=0"), whole=("alpha",)),
+        MethodComparison((), baseline=Compared("alpha", "alpha=0", "alpha=0"), whole=("alpha",)),
     ),
     "fig15_validation_nll": _pages(15, "NLL of F' per epoch, validation rows", "validation", "nll_recalibrated"),
     "fig16_validation_pce": _pages(16, "PCE of F' per epoch, validation rows", "validation", "pce"),
@@ -216,21 +198,20 @@ ARTIFACTS: dict[str, Artifact] = {
     "fig27_predictions_space_ga": _densities(27, "space_ga", "heteroscedastic"),
     "fig28_predictions_abalone": _densities(28, "abalone", "counts"),
     "table1_methods": Artifact("Table 1", "the methods of the unified algorithm", "table"),
-    "table2_times": Artifact("Table 2", "training times", "table", tables=("times",)),
+    "table2_times": Artifact("Table 2", "training times", "table"),
     "table3_datasets": Artifact("Table 3", "the datasets", "table"),
 }
 FIGURES = {name: artifact for name, artifact in ARTIFACTS.items() if artifact.kind != "table"}
 TABLES = tuple(name for name, artifact in ARTIFACTS.items() if artifact.kind == "table")
-EXAMPLE_DATASETS = tuple(
-    dict.fromkeys(
-        dataset
-        for artifact in ARTIFACTS.values()
-        if artifact.kind == "densities"
-        for dataset in (*artifact.datasets, *artifact.stand_ins)
-    )
-)
+
 # What tells BASE, QRC, QRT and QRTC apart in figures of single datasets.
 EXAMPLE_EXPERIMENTS = ("main", "base_train")
+
+
+def is_example(dataset: str) -> bool:
+    """Whether a figure shows predictive densities of this dataset."""
+    shown = (one for one in ARTIFACTS.values() if one.kind == "densities")
+    return any(dataset in (*one.datasets, *one.stand_ins) for one in shown)
 
 
 def in_order(artifact: Artifact) -> str:

@@ -18,12 +18,14 @@ import yaml
 
 from qrt.data.embedded import EMBEDDED
 from qrt.data.sheet import paper_datasets
+from qrt.data.table_shape import estimated_shape
 from qrt.errors import UserError
 from qrt.study.protocol import Protocol, resolve_protocol
 
 MIRROR_VARIABLE = "QRT_MIRROR"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")  # of a dataset: part of paths and of shell commands
 _PLACES = ("own_datasets", "mirror", "sources")
+PAPER_TRAINING = {"max_epochs": 5000, "patience": 15}
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,11 @@ class OwnDataset:
     path: Path
     target: str
     categorical: tuple[str, ...]
+    shape: tuple[int, int] = (0, 0)  # rows and columns of the table, about
+
+    def entry(self) -> dict[str, Any]:
+        """What fetching needs to know, as JSON has it."""
+        return {"path": str(self.path), "target": self.target, "categorical": list(self.categorical)}
 
 
 @dataclass(frozen=True)
@@ -44,19 +51,60 @@ class StudyConfig:
     datasets: tuple[str, ...]  # single names, groups resolved, own datasets last
     own_datasets: dict[str, OwnDataset]
     splits: tuple[int, ...]
+    seeds: tuple[int, ...]  # random starts of each split
     mirror: Path | None
     sources: tuple[str, ...]
     methods: tuple[str, ...]
     base_models: tuple[str, ...]
     grids: dict[str, tuple[float, ...]]
     training: dict[str, int]
-    coarse_jobs: bool  # one job per base model instead of one per family
+    scope: str  # main, published or everything
+    coarse_jobs: bool  # one job per dataset and split instead of one per family
+    keep_outputs: bool  # whether what the networks say is kept after its evaluation
+    only_finished: bool  # whether figures and tables take the results that there are, and nothing is trained
     published: bool  # whether figures show the published values beside ours
     results: str  # folder of what depends on the protocol
+    networks: str  # folder of trained networks, which depends on the length of training only
+    figures: str  # folder of figures, tables and pages
 
     def facts(self) -> dict[str, Any]:
         """What results and figures depend on, as JSON has it: everything but paths and sources of the data."""
         return {name: value for name, value in asdict(self).items() if name not in _PLACES}
+
+    @property
+    def is_demonstration(self) -> bool:
+        """Whether results say nothing about the paper: training is shorter, or no dataset is one of the paper's."""
+        return self._is_short or not self._has_paper_data
+
+    @property
+    def demonstration(self) -> str:
+        """What figures and pages say of a demonstration; empty for a study of the paper."""
+        if not self.is_demonstration:
+            return ""
+        training = "short training" if self._is_short else "training"
+        if not self._has_paper_data:
+            training += f" on {'embedded data' if set(self.datasets) <= set(EMBEDDED) else 'other data'}"
+        return f"demonstration: {training}, no statement about the paper"
+
+    @property
+    def training_words(self) -> str:
+        """How training differs from the paper's; empty where it does not."""
+        epochs, patience = self.training["max_epochs"], self.training["patience"]
+        of_paper = PAPER_TRAINING["max_epochs"], PAPER_TRAINING["patience"]
+        words = []
+        if epochs != of_paper[0]:
+            words.append(f"trained for at most {epochs:,} epochs ({of_paper[0]:,} in the paper)")
+        if patience != of_paper[1]:
+            words.append(f"patience {patience} ({of_paper[1]} in the paper)")
+        return ", ".join(words)
+
+    @property
+    def _is_short(self) -> bool:
+        return any(self.training[name] < of_paper for name, of_paper in PAPER_TRAINING.items())
+
+    @property
+    def _has_paper_data(self) -> bool:
+        return bool(set(self.datasets) & set(paper_datasets()))
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> StudyConfig:
@@ -108,6 +156,7 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
     All problems found are told in one message (UserError).
     """
     try:
+        raw = without_texts(raw, schema)
         # Python refuses to print an integer of thousands of digits, so these come before the schema has its say.
         problems = [f"{where}: should be a finite number" for where in _infinite(raw)]
     except RecursionError as error:
@@ -117,10 +166,7 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
     if problems:
         raise UserError(_summary(problems))
     config = with_defaults(raw, schema)
-    own = {
-        name: OwnDataset(_resolved(root, entry["path"]), entry["target"], tuple(entry["categorical"]))
-        for name, entry in config["own_datasets"].items()
-    }
+    own = {name: _own_dataset(_resolved(root, entry["path"]), entry) for name, entry in config["own_datasets"].items()}
     datasets, problems = _resolve_datasets(config["datasets"], own)
     problems += _path_problems(own)
     mirror = config["mirror"] or os.environ.get(MIRROR_VARIABLE) or None
@@ -135,6 +181,7 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
         datasets=datasets,
         own_datasets=own,
         splits=tuple(map(int, config["splits"])),  # to JSON Schema 1.0 is a whole number too
+        seeds=tuple(range(int(config["seeds"]))),
         mirror=mirror_path,
         sources=tuple(config["sources"]),
         methods=tuple(config["methods"]),
@@ -143,10 +190,50 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
             name: tuple(map(int, values) if name == "map_sizes" else values) for name, values in config["grids"].items()
         },
         training={name: int(value) for name, value in config["training"].items()},
+        scope=config["scope"],
         coarse_jobs=config["jobs"] == "coarse",
+        keep_outputs=config["keep_outputs"],
+        only_finished=config["only_finished"],
         published=config["published"],
-        results=_results_folder(config["protocol"], config["switches"]),
+        results=_results_folder(config["protocol"], config["switches"]) + _length_of_training(config, schema),
+        figures=config["figures"],
+        networks=f"results/networks{_length_of_training(config, schema)}",
     )
+
+
+def _own_dataset(path: Path, entry: Mapping[str, Any]) -> OwnDataset:
+    shape = estimated_shape(path) if _is_file(path) else (0, 0)
+    return OwnDataset(path, entry["target"], tuple(entry["categorical"]), shape)
+
+
+def without_texts(value: Any, schema: Mapping[str, Any]) -> Any:
+    """`value` with numbers, true, false and null in place of texts wherever the schema wants those, at any depth.
+
+    Snakemake hands over what is in brackets or braces on the command line as texts: `--config splits=[0]`.
+    """
+    if isinstance(value, Mapping):
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties") or {}
+        return {name: without_texts(entry, properties.get(name, others)) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [without_texts(entry, schema.get("items", {})) for entry in value]
+    if not isinstance(value, str):
+        return value
+    kinds = schema.get("type", [])
+    if value == "null" and ("null" in kinds or None in schema.get("enum", [])):
+        return None
+    if value in ("true", "false") and "boolean" in kinds:
+        return value == "true"
+    return _number(value) if "number" in kinds or "integer" in kinds else value
+
+
+def _number(text: str) -> int | float | str:
+    """The number that a text stands for; the text, if it stands for none."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
 
 
 def with_defaults(value: Any, schema: Mapping[str, Any]) -> Any:
@@ -164,13 +251,20 @@ def with_defaults(value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def _results_folder(preset: str, switches: Mapping[str, Any]) -> str:
-    """`results` for the paper's protocol; other protocols and turned switches have folders of their own."""
-    turned = {name: value for name, value in switches.items() if value is not None}
+    """`results` for the paper's protocol; other protocols and changed switches have folders of their own."""
+    changed = {name: value for name, value in switches.items() if value is not None}
     name = "results" if preset == "paper" else f"results_{preset}"
-    if not turned:
+    if not changed:
         return name
-    digest = hashlib.sha256(json.dumps(turned, sort_keys=True).encode()).hexdigest()[:8]
-    return "_".join([name, *sorted(turned), digest])
+    digest = hashlib.sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()[:8]
+    return "_".join([name, *sorted(changed), digest])
+
+
+def _length_of_training(config: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """The end of a folder's name for networks that train longer or shorter than usual: they never replace those."""
+    usual = {name: part["default"] for name, part in schema["properties"]["training"]["properties"].items()}
+    other = {name: int(value) for name, value in config["training"].items() if value != usual[name]}
+    return "".join(f"_{name}_{value}" for name, value in sorted(other.items()))
 
 
 def _resolve_datasets(names: Iterable[str], own: Mapping[str, OwnDataset]) -> tuple[tuple[str, ...], list[str]]:

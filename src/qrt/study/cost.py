@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from qrt.data.embedded import EMBEDDED, GeneratedDataset
 from qrt.data.sheet import paper_datasets
 from qrt.study.family import Family
 
-UNKNOWN_SHAPE = (60_000, 100)  # of data of the user's own: rather too much than too little
+if TYPE_CHECKING:
+    from qrt.study.config import OwnDataset
+
+Shape = tuple[int, int]  # training rows, features
+UNKNOWN_SHAPE: Shape = (60_000, 100)  # of a file whose size cannot be told: rather too much than too little
+_TRAIN_SHARE, _MOST_ROWS = 0.65, 53_164
 _BATCH = 512
 _SMALLEST_SHARE = 0.4  # of a full batch: a small one costs more than its share
 _EPOCHS = {"mlp": 150, "resnet": 100}  # rarely more; small datasets train longer, but their epochs cost nothing
@@ -25,50 +34,71 @@ START_SECONDS = 4  # of Python and PyTorch
 _SLOW_START_SECONDS = 26  # on a busy file system
 _GROUPED_SECONDS = {"train_seconds": 60.0, "train_minutes": 300.0}
 _SAFETY = 3
+# Evaluation of one network with all its maps, per training row of the dataset; 5 splits in a job.
+_EVALUATION_SECONDS_PER_ROW, _SPLITS, _EVALUATION_MB = 3e-4, 5, 300
 
 
-def table_shape(dataset: str) -> tuple[int, int]:
-    """Training rows and features of a dataset, as published or as generated."""
+def table_shape(dataset: str, own: Mapping[str, OwnDataset] | None = None) -> Shape:
+    """Training rows and features of a dataset: as published, as generated, or by the size of the user's `own` file."""
     if dataset in paper_datasets():
         published = paper_datasets()[dataset].published
         return published.train_rows, published.features
     known = EMBEDDED.get(dataset)
     if isinstance(known, GeneratedDataset):
         return known.rows, known.features
-    return (500, 20) if known else UNKNOWN_SHAPE
+    if known:
+        return 500, 20
+    rows, features = own[dataset].shape if own else (0, 0)
+    return (min(round(_TRAIN_SHARE * rows), _MOST_ROWS), features) if rows else UNKNOWN_SHAPE
 
 
-def training_seconds(dataset: str, family: Family, max_epochs: int) -> float:
-    """Estimated seconds of one training job on one core."""
-    rows, features = table_shape(dataset)
-    steps = max(1, rows // _BATCH) * min(1.0, max(_SMALLEST_SHARE, rows / _BATCH))
-    milliseconds = 0.0
-    for network in family.networks:
-        per_step = _MS_PER_STEP[network.base_model] * (_LARGE_MIXTURE if network.components > 3 else 1)
-        records = _MS_PER_CURVE_ROW * min(rows, _CURVE_ROWS) if family.curves and network.alpha else 0.0
-        per_epoch = steps * (per_step + _MS_PER_FEATURE * features) + records
-        milliseconds += min(_EPOCHS[network.base_model], max_epochs) * per_epoch
-    return START_SECONDS + milliseconds / 1000
+@dataclass(frozen=True)
+class TrainingJob:
+    """A training job before it runs: shape of the data, networks, and the most epochs they may train."""
 
+    shape: Shape
+    family: Family
+    max_epochs: int
 
-def training_minutes(dataset: str, family: Family, max_epochs: int, attempt: int) -> int:
-    """Minutes to ask a cluster for; more with each attempt."""
-    seconds = training_seconds(dataset, family, max_epochs) + _SLOW_START_SECONDS
-    return int(attempt * _SAFETY * seconds / 60) + 2
+    @property
+    def seconds(self) -> float:
+        """Estimated seconds on one core."""
+        rows, features = self.shape
+        steps = max(1, rows // _BATCH) * min(1.0, max(_SMALLEST_SHARE, rows / _BATCH))
+        milliseconds = 0.0
+        for network in self.family.networks:
+            per_step = _MS_PER_STEP[network.base_model] * (_LARGE_MIXTURE if network.components > 3 else 1)
+            records = _MS_PER_CURVE_ROW * min(rows, _CURVE_ROWS) if self.family.curves and network.alpha else 0.0
+            per_epoch = steps * (per_step + _MS_PER_FEATURE * features) + records
+            milliseconds += min(_EPOCHS[network.base_model], self.max_epochs) * per_epoch
+        return START_SECONDS + milliseconds / 1000
 
+    @property
+    def group(self) -> str | None:
+        """The group in which a cluster runs it with others of its length; None if it is long enough."""
+        seconds = self.seconds - START_SECONDS
+        return next((group for group, limit in _GROUPED_SECONDS.items() if seconds < limit), None)
 
-def training_group(dataset: str, family: Family, max_epochs: int) -> str | None:
-    """The group in which a cluster runs a training job with others of its length; None if it is long enough."""
-    seconds = training_seconds(dataset, family, max_epochs) - START_SECONDS
-    return next((group for group, limit in _GROUPED_SECONDS.items() if seconds < limit), None)
+    def minutes(self, attempt: int) -> int:
+        """Minutes to ask a cluster for; more with each attempt."""
+        return int(attempt * _SAFETY * (self.seconds + _SLOW_START_SECONDS) / 60) + 2
 
+    def memory(self, attempt: int) -> int:
+        """MB to ask for: Snakemake, PyTorch, the data, the networks with their optimiser; more with each attempt."""
+        rows, features = self.shape
+        data = _COPIES_OF_THE_DATA * (rows / _TRAIN_SHARE) * features * 4 / 1e6
+        networks = sum(
+            _MB_PER_NETWORK[network.base_model] + _MB_PER_FEATURE[network.base_model] * features
+            for network in self.family.networks
+        )
+        return int(attempt * (MB_OF_SNAKEMAKE + _MB_TO_START + data + networks))
 
-def training_memory(dataset: str, family: Family, attempt: int) -> int:
-    """MB to ask for: Snakemake, PyTorch, the data, and the networks with their optimiser; more with each attempt."""
-    rows, features = table_shape(dataset)
-    data = _COPIES_OF_THE_DATA * (rows / 0.65) * features * 4 / 1e6
-    networks = sum(
-        _MB_PER_NETWORK[network.base_model] + _MB_PER_FEATURE[network.base_model] * features
-        for network in family.networks
-    )
-    return int(attempt * (MB_OF_SNAKEMAKE + _MB_TO_START + data + networks))
+    def evaluation_minutes(self, attempt: int) -> int:
+        """Minutes to ask a cluster for the evaluation of its networks and of those of the other splits."""
+        seconds = _SPLITS * len(self.family.networks) * _EVALUATION_SECONDS_PER_ROW * self.shape[0]
+        return int(attempt * _SAFETY * (seconds + _SLOW_START_SECONDS) / 60) + 2
+
+    def evaluation_memory(self, attempt: int) -> int:
+        """MB to ask for that evaluation: Snakemake, PyTorch, and what the networks of one split say."""
+        outputs = sum(12 * network.components * self.shape[0] / 1e6 for network in self.family.networks)
+        return int(attempt * (MB_OF_SNAKEMAKE + _MB_TO_START + _EVALUATION_MB + 2 * outputs))

@@ -1,4 +1,6 @@
-"""The experiments of the paper as data: which methods they compare, which networks a method needs (spec, section 5).
+"""The experiments of the paper as data: which methods they compare, which networks a method needs.
+
+They are those of docs/protocol.md, section 5.
 
 Rules, tuning, figures and tables all derive what they need from here. A *method* is a name of the paper with the
 networks among which it is tuned and the post-hoc map on top. A *family* is the set of networks that one job trains.
@@ -9,15 +11,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+from qrt.data.embedded import EMBEDDED
+from qrt.data.sheet import paper_datasets
 from qrt.engine.variant import Variant
-from qrt.study.family import RESNET_FORMS, Family, PostHoc
-from qrt.study.protocol import PROTOCOLS
+from qrt.study.family import CONDITIONS, X_SCALE, Family
+from qrt.study.protocol import FIXED_BANDWIDTH, PROTOCOLS, Protocol
 
 if TYPE_CHECKING:
-    from qrt.engine.calibration_map import KernelWidth
     from qrt.study.config import StudyConfig
+    from qrt.study.family import PostHoc
 
 # Base models of the paper: kind of network and number of mixture components.
 BASE_MODELS: dict[str, tuple[Literal["mlp", "resnet"], int]] = {
@@ -27,6 +32,7 @@ BASE_MODELS: dict[str, tuple[Literal["mlp", "resnet"], int]] = {
     "ResNet-3": ("resnet", 3),
 }
 MAIN_MODEL = "MLP-3"
+OTHER_MAPS: tuple[PostHoc, ...] = ("KDE", "TRUNC")
 
 
 @dataclass(frozen=True)
@@ -34,16 +40,16 @@ class Method:
     """A named method: the networks among which it is tuned, and its post-hoc map.
 
     Networks that differ in bandwidth are tuned by validation NLL, then those that differ in alpha by validation PCE
-    under the limit on CRPS. `asked_as` is the name under which the configuration asks for the method. `reading` is
-    "protocol" where the protocol decides what the method's distribution stands on (spec, section 8, row 1), and
-    "base" for a method that is F itself by definition.
+    under the limit on CRPS. `asked_as` is the name under which the configuration asks for the method. `built_on` is
+    what the method's distribution is built on: "base" (F), "training_map" (Phi_train o F), or "protocol" where the
+    protocol decides (docs/protocol.md, row 1).
     """
 
     name: str
     networks: tuple[Variant, ...]
     posthoc: PostHoc
     asked_as: str
-    reading: Literal["protocol", "base"] = "protocol"
+    built_on: Literal["protocol", "base", "training_map"] = "protocol"
 
 
 @dataclass(frozen=True)
@@ -71,11 +77,23 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything a study trains and compares."""
+    """Everything a study trains and compares. Families are named as on datasets where the scale of x is no matter."""
 
     experiments: dict[str, Experiment]
     families: dict[str, Family]
     needs: dict[str, tuple[str, ...]]  # the families of each experiment
+    x_scale: str
+
+    def families_on(self, dataset: str, names: Iterable[str] | None = None) -> dict[str, Family]:
+        """The families, or those with these names, as they are trained on a dataset, by the names they have there."""
+        scaled = self._scaled if x_scale_matters(dataset) else self.families
+        chosen = (scaled[name] for name in (self.families if names is None else names))
+        return {family.name: family for family in chosen}
+
+    @cached_property
+    def _scaled(self) -> dict[str, Family]:
+        """The families on datasets where the scale of x matters, by the names they have elsewhere."""
+        return {name: family.on(self.x_scale) for name, family in self.families.items()}
 
 
 def plan_study(study: StudyConfig) -> Plan:
@@ -84,7 +102,7 @@ def plan_study(study: StudyConfig) -> Plan:
     What a family trains depends on the grids only, not on which methods or base models are asked for: asking for less
     trains nothing, asking for more trains only what is new.
     """
-    everything = [experiment for model in BASE_MODELS for experiment in _experiments(model, study)]
+    everything = all_experiments(study)
     members: dict[str, dict[Variant, None]] = {}
     for method in (method for experiment in everything for method in experiment.methods):
         for network in method.networks:
@@ -94,12 +112,25 @@ def plan_study(study: StudyConfig) -> Plan:
     for model in study.base_models:
         for experiment in _experiments(model, study):
             asked = tuple(method for method in experiment.methods if method.asked_as in study.methods)
-            if asked:
+            if asked and in_scope(experiment.name, study.scope):
                 experiments[experiment.name] = replace(experiment, methods=asked)
                 networks = (network for method in asked for network in method.networks)
                 needs[experiment.name] = tuple(dict.fromkeys(_family_name(network, study) for network in networks))
     needed = dict.fromkeys(name for names in needs.values() for name in names)
-    return Plan(experiments, {name: families[name] for name in needed}, needs)
+    return Plan(experiments, {name: families[name] for name in needed}, needs, study.protocol.x_scale)
+
+
+def all_experiments(study: StudyConfig) -> list[Experiment]:
+    """The experiments on all base models, whether the configuration asks for them or not."""
+    return [experiment for model in BASE_MODELS for experiment in _experiments(model, study)]
+
+
+def in_scope(experiment: str, scope: str) -> bool:
+    """Whether an experiment belongs to the `main` comparison, to what was `published`, or just to `everything`."""
+    if scope == "main":
+        return experiment in ("main", "regularised", "base_train")
+    # The published study regularised the main base model only.
+    return scope == "everything" or not experiment.startswith("regularised_")
 
 
 def _experiments(model: str, study: StudyConfig) -> Iterable[Experiment]:
@@ -115,13 +146,13 @@ def _experiments(model: str, study: StudyConfig) -> Iterable[Experiment]:
     methods = [
         Method("BASE", (base,), "none", "BASE"),
         Method("QRC", (plain,), "REFL", "QRC"),
-        Method("QRT", quantile_trained, "none", "QRT"),
+        Method("QRT", quantile_trained, "none", "QRT", built_on="training_map"),
         Method("QRTC", quantile_trained, "REFL", "QRTC"),
-        Method("QRT-F", quantile_trained, "none", "QRT", reading="base"),
+        Method("QRT-F", quantile_trained, "none", "QRT", built_on="base"),
     ]
     suffix = "" if model == MAIN_MODEL else f"_{model.lower().replace('-', '_')}"
     yield Experiment(f"main{suffix}", f"the main comparison with base model {model}", tuple(methods))
-    # The released code tunes lambda for the main base model only (spec, section 8, row 7).
+    # The released code tunes lambda for the main base model only (docs/protocol.md, row 7).
     if model == MAIN_MODEL or protocol.lambda_grid != PROTOCOLS["released"].lambda_grid:
         networks = [network for strength in protocol.lambda_grid if strength for network in with_map(-strength, grid)]
         yield Experiment(
@@ -129,7 +160,7 @@ def _experiments(model: str, study: StudyConfig) -> Iterable[Experiment]:
             f"regularisation in the main comparison with base model {model}",
             (
                 Method("QREGC", (plain, *networks), "REFL", "QREGC"),
-                Method("QREG", (plain, *networks), "none", "QREGC", reading="base"),
+                Method("QREG", (plain, *networks), "none", "QREGC", built_on="base"),
             ),
         )
     if model != MAIN_MODEL:
@@ -171,13 +202,13 @@ def _experiments(model: str, study: StudyConfig) -> Iterable[Experiment]:
             for alpha in study.grids["alpha_study"]
         ),
     )
+    with_other_maps = quantile_trained
+    if protocol.kde_trunc_bandwidth == "fixed":  # row 16
+        with_other_maps = with_map(1, [FIXED_BANDWIDTH])
     yield Experiment(
         "posthoc_map",
         "other post-hoc maps on the networks of QRTC",
-        (
-            Method("QRTC-KDE", quantile_trained, "KDE", "QRTC-KDE"),
-            Method("QRTC-TRUNC", quantile_trained, "TRUNC", "QRTC-TRUNC"),
-        ),
+        tuple(Method(f"QRTC-{name}", with_other_maps, name, f"QRTC-{name}") for name in OTHER_MAPS),
     )
 
 
@@ -194,32 +225,35 @@ def _network(model: str, alpha: float = 0, bandwidth: float | None = None, **set
 
 def _family_name(network: Variant, study: StudyConfig) -> str:
     """The family that trains `network`: fine enough that one figure trains little else, and no job takes hours."""
-    model = next(name for name, shape in BASE_MODELS.items() if shape == (network.base_model, network.components))
     protocol = study.protocol
     if study.coarse_jobs:
-        return f"all.{protocol.resnet}.{protocol.kernel_width}"
-    parts = [model.lower()]
-    if network.base_model == "resnet":
-        parts.append(protocol.resnet)
+        return ".".join(["all", *(getattr(protocol, name) for name in CONDITIONS if name != X_SCALE)])
+    model = next(name for name, shape in BASE_MODELS.items() if shape == (network.base_model, network.components))
+    kind = _kind(network, protocol)
+    conditions = _conditions_of(network, protocol)
+    if kind == "ablation":
+        conditions["free_centres"] = protocol.free_centres  # that of QRL, which trains in the same job
+    return ".".join([model.lower(), kind, *conditions.values()])
+
+
+def _conditions_of(network: Variant, protocol: Protocol) -> dict[str, str]:
+    """The settings of the switches that concern this network on every dataset."""
+    return {
+        name: getattr(protocol, name) for name, concerns in CONDITIONS.items() if name != X_SCALE and concerns(network)
+    }
+
+
+def _kind(network: Variant, protocol: Protocol) -> str:
+    """What a network is trained for."""
     if network.alpha == 0:
-        return ".".join([*parts, "plain"])
+        return "plain"
     if network.ablation:
-        parts.append("ablation")
-    elif network.map_size:
-        parts.append("map_size")
-    elif network.alpha == 1:
-        parts.append("qrt" if network.bandwidth in protocol.bandwidth_grid else "bandwidth")
-    elif -network.alpha not in protocol.lambda_grid:
-        parts.append("alpha")
-    elif network.base_model == "resnet":
-        # A ResNet costs as much as dozens of MLPs: a job for every two values of lambda.
-        positive = [strength for strength in protocol.lambda_grid if strength]
-        parts.append(f"qreg{positive.index(-network.alpha) // 2}")
-    else:
-        parts.append("qreg")
-    if network.base_model == "mlp" and model != MAIN_MODEL:
-        parts[1:] = ["trained"]  # one figure needs them all
-    return ".".join([*parts, protocol.kernel_width])
+        return "ablation"
+    if network.map_size:
+        return "map_size"
+    if network.alpha == 1:
+        return "qrt" if network.bandwidth in protocol.bandwidth_grid else "bandwidth"
+    return "qreg" if -network.alpha in protocol.lambda_grid else "alpha"
 
 
 def _family(name: str, networks: list[Variant], study: StudyConfig, experiments: list[Experiment]) -> Family:
@@ -228,12 +262,27 @@ def _family(name: str, networks: list[Variant], study: StudyConfig, experiments:
         for network in method.networks:
             if network in maps:
                 maps[network][method.posthoc] = None
-    widths: dict[str, KernelWidth] = {"variance": "variance", "scale": "scale"}
+    for network in filter(_is_main_qrt, networks):  # whichever way row 16 has it
+        maps[network] |= dict.fromkeys(OTHER_MAPS)
+    conditions: dict[str, str] = {}
+    for network in networks:
+        conditions |= _conditions_of(network, study.protocol)
     return Family(
         name=name,
         networks=tuple(networks),
         posthoc=tuple(tuple(maps[network]) for network in networks),
-        kernel_width=widths[study.protocol.kernel_width] if any(network.alpha for network in networks) else None,
-        resnet_form=RESNET_FORMS[study.protocol.resnet] if any(n.base_model == "resnet" for n in networks) else None,
         curves=name.startswith(("all.", f"{MAIN_MODEL.lower()}.plain", f"{MAIN_MODEL.lower()}.qrt")),
+        conditions=conditions,
     )
+
+
+def _is_main_qrt(network: Variant) -> bool:
+    main = (network.base_model, network.components) == BASE_MODELS[MAIN_MODEL]
+    return main and network.alpha == 1 and network.map_source == "batch"
+
+
+def x_scale_matters(dataset: str) -> bool:
+    """Whether row 13 of docs/protocol.md can change a network of this dataset; for unknown data it can."""
+    if dataset in EMBEDDED:
+        return False
+    return dataset not in paper_datasets() or paper_datasets()[dataset].x_scale_matters

@@ -1,44 +1,73 @@
-"""A family: the networks that one training job trains, and how they are read afterwards."""
+"""A family: the networks that one training job trains, under which conditions, and how they are evaluated."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from qrt.engine.variant import ResNetForm, Variant
+from qrt.data.scaling import USUAL_X_SCALE
+from qrt.engine.variant import Variant
 
-if TYPE_CHECKING:
-    from qrt.engine.calibration_map import KernelWidth
+if TYPE_CHECKING:  # a new map is no reason to train again, so the names of the maps are not told here
+    from qrt.engine.calibration_map import MapName
 
-PostHoc = Literal["none", "REFL", "KDE", "TRUNC"]
+    PostHoc = Literal["none"] | MapName
 
-FIXED_BANDWIDTH = 0.1  # of the post-hoc map where it is not tuned (spec, section 8, row 11)
-RESNET_FORMS: dict[str, ResNetForm] = {"batchnorm_relu": "paper", "layernorm_reglu": "released"}  # row 8
+# The switches that act on training, and the networks that each concerns. What no switch concerns is trained once for
+# all protocols.
+CONDITIONS: dict[str, Callable[[Variant], bool]] = {
+    "kernel_width": lambda network: network.alpha != 0,
+    "resnet": lambda network: network.base_model == "resnet",
+    "x_scale": lambda network: True,  # on datasets where it matters (`Family.on`)
+    "free_centres": lambda network: network.ablation == "QRL",
+    "map_rows_outside": lambda network: network.map_size is not None,
+    "early_stopping": lambda network: network.alpha not in (0, 1),
+    "map_centres": lambda network: network.map_source == "batch",
+}
+X_SCALE = "x_scale"
 
 
 @dataclass(frozen=True)
 class Family:
     """Networks of one dataset and split that one job trains, as one stack for each base model and set of rows.
 
-    Networks that do not depend on the kernel's width or on the form of the ResNet are in families that do not either,
-    so that studies under different protocols share them; these settings are then None.
+    `conditions` has the settings of the switches that concern at least one of its networks. The name tells them apart,
+    so that networks trained under different conditions never share a file.
     """
 
     name: str
     networks: tuple[Variant, ...]
     posthoc: tuple[tuple[PostHoc, ...], ...]  # of each network
-    kernel_width: KernelWidth | None
-    resnet_form: ResNetForm | None
     curves: bool  # whether per-epoch records are kept
+    conditions: Mapping[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> str:
+    def on(self, x_scale: str | None) -> Family:
+        """The family on a dataset where the scale of x matters and is `x_scale`; None where it does not matter."""
+        if x_scale is None:
+            return self
+        name = self.name if x_scale == USUAL_X_SCALE else f"{self.name}.{x_scale}"
+        return replace(self, name=name, conditions={**self.conditions, X_SCALE: x_scale})
+
+    def condition(self, switch: str, network: Variant) -> str | None:
+        """The setting of a switch, if it concerns this network; else None."""
+        return self.conditions.get(switch) if CONDITIONS[switch](network) else None
+
+    @property
+    def for_training(self) -> Family:
+        """What training depends on: not on what happens to the networks afterwards."""
+        return replace(self, posthoc=())
+
+    @cached_property
+    def json(self) -> str:
         """As one line of JSON, which `from_json` reads."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Family:
-        """The family that `to_json` wrote."""
+        """The family with this `json`."""
         entries = json.loads(text)
         networks = tuple(Variant(**network) for network in entries.pop("networks"))
         posthoc = tuple(tuple(maps) for maps in entries.pop("posthoc"))
@@ -47,15 +76,5 @@ class Family:
 
 def network_columns(family: Family, network: Variant) -> dict[str, Any]:
     """The columns of a result table that say which network a row is about."""
-    return {
-        "family": family.name,
-        "variant": network.id,
-        "kernel_width": family.kernel_width if network.alpha else None,
-        "resnet_form": family.resnet_form if network.base_model == "resnet" else None,
-    } | asdict(network)
-
-
-def failed_runs(dataset: str, split: int, family: Family, status: str, reason: str) -> list[dict[str, Any]]:
-    """What a job leaves for a dataset without data: one run per network that says why."""
-    place = {"dataset": dataset, "split": split, "status": status, "reason": reason, "posthoc_map": "none"}
-    return [place | network_columns(family, network) for network in family.networks]
+    conditions = {switch: family.condition(switch, network) for switch in CONDITIONS}
+    return {"family": family.name, "variant": network.id} | asdict(network) | conditions

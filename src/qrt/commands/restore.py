@@ -1,0 +1,21 @@
+"""Unpack published results, so that figures are drawn and the study goes on from there."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("--archive", type=Path, default=Path("replication/results"))
+    parser.add_argument("--folder", type=Path, default=Path(), help="where the study runs, or will run")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Unpack, leaving alone what is there."""
+    from qrt.results.archive import unpack
+    from qrt.results.layout import PUBLISHED_LAYOUTS
+
+    count = unpack(options.archive, options.folder, PUBLISHED_LAYOUTS)
+    print(f"{count} files of results restored from {options.archive}; those that were there are as they were")

@@ -1,0 +1,48 @@
+"""Predictive densities of single test rows of one dataset (Figures 23 to 28)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from qrt.figures.figure_kind import Needs, Results, empty_figure, not_in_the_study
+from qrt.statistics.columns import DENSITIES
+from qrt.statistics.densities import density_statistics
+from qrt.statistics.figure_statistics import FigureStatistics
+from qrt.study.artifacts import Artifact
+from qrt.study.config import StudyConfig
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class DensitiesFigure:
+    """A row of panels per method, one for each test row."""
+
+    tables = DENSITIES
+
+    def needs(self, artifact: Artifact, datasets: Sequence[str]) -> Needs:
+        """The predictions that were kept of the dataset."""
+        return Needs(datasets=artifact.shown(datasets), tables=("predictions",), examples=True)
+
+    def compute(self, artifact: Artifact, study: StudyConfig, results: Results) -> FigureStatistics:
+        """The densities of the tuned methods."""
+        shown = artifact.shown(study.datasets)
+        if not shown:
+            return not_in_the_study(artifact, self.tables)
+        return density_statistics(results.predictions, results.methods, shown[0])
+
+    def draw(self, artifact: Artifact, statistics: FigureStatistics, study: StudyConfig, title: str) -> Figure:
+        """The curves, with the realised targets."""
+        from qrt.figures.densities import draw_densities
+
+        if not statistics.datasets:
+            return empty_figure(statistics, title)
+        return draw_densities(statistics, dataset=statistics.datasets[0], title=title)
+
+    def headline(self, artifact: Artifact, statistics: FigureStatistics) -> str:
+        """The mean NLL of each method on the rows shown."""
+        instances = statistics.tables["instances"]
+        means = instances.groupby("method", sort=False)["nll"].mean()
+        listed = ", ".join(f"{method} {value:.2f}" for method, value in means.items())
+        return f"Mean NLL of the {instances['row'].nunique()} test rows shown: {listed}." if listed else ""

@@ -1,0 +1,236 @@
+"""Finished results as a folder of few, small files that a repository can hold, and the way back.
+
+One Parquet file per dataset and kind of rows (`runs`, `curves`, `predictions`), one per study with the times, and the
+records of the datasets. Measured values are rounded to float32 (seven digits), which is far below the noise of a run;
+what names a network is exact. `manifest.json` says what is there, how it was computed, and the checksum of each file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from qrt.atomic import whole_file, write_json
+from qrt.data.record import file_sha256, read_record, write_record
+from qrt.errors import UserError
+from qrt.parquet_file import NUMBER, Column, read_tables, write_table
+from qrt.results.layout import Layout
+from qrt.results.tables import TABLES
+
+KINDS = ("runs", "curves", "predictions")
+MANIFEST = "manifest.json"
+_MEASURED = ("val_", "test_", "train_", "nll", "alpha_entropy_pit", "pce", "density", "y", "target", "seconds_per_")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What an archive holds, in numbers for its manifest."""
+
+    networks: int
+    rows: dict[str, int]
+    codes: dict[str, int]  # fingerprint of the training code -> networks
+    processors: dict[str, int]
+    cpu_hours: float
+    datasets: dict[str, str]  # name -> checksum of the prepared data
+
+
+def pack(
+    folder: Path, layouts: Mapping[str, Layout], archive: Path, notes: Mapping[str, Any], *, mixed: str = ""
+) -> Contents:
+    """Write the finished results below `folder` into `archive`; `layouts` are those of the studies, by name.
+
+    Results that were trained by different code or on different data are refused, unless `mixed` says why they belong
+    together; so are damaged ones.
+    """
+    layout = next(iter(layouts.values()))
+    rows: dict[str, int] = dict.fromkeys((*KINDS, "times"), 0)
+    summaries, written = [], []
+    for dataset in sorted(path.name for path in (folder / layout.networks).iterdir() if path.is_dir()):
+        for kind in KINDS:
+            table = read_tables(
+                sorted((folder / layout.networks / dataset).glob(f"seed*/*.{kind}.parquet")), _columns(kind)
+            )
+            if not len(table):
+                continue
+            written.append(_write(archive / "networks" / f"{dataset}.{kind}.parquet", table))
+            rows[kind] += len(table)
+            if kind == "runs":
+                summaries.append(
+                    table.select(
+                        [
+                            "dataset",
+                            "split",
+                            "seed",
+                            "family",
+                            "variant",
+                            "data",
+                            "code",
+                            "cpu",
+                            "train_seconds",
+                            "status",
+                        ]
+                    )
+                )
+    if not summaries:
+        raise UserError(f"{folder / layout.networks}: there are no finished results to publish; run the study first")
+    contents = _contents(pa.concat_tables(summaries), rows)
+    _refuse_mixture(contents, summaries, mixed)
+    for name, one in layouts.items():
+        times = read_tables(sorted((folder / one.results / "times").glob("*/split*.parquet")), _columns("times"))
+        if len(times):
+            written.append(_write(archive / "times" / f"{name}.parquet", times))
+            rows["times"] += len(times)
+    for path in sorted(folder.glob("data/prepared/*/record.json")):
+        record = read_record(path)
+        written.append(archive / "records" / f"{record['dataset']}.json")
+        write_record(written[-1], record)
+    _remove_others(archive, written)
+    manifest = dict(notes) | vars(contents) | {"mixed": mixed, "files": {}}
+    manifest["files"] = {str(path.relative_to(archive)): file_sha256(path) for path in sorted(written)}
+    write_json(archive / MANIFEST, manifest)
+    return contents
+
+
+def unpack(archive: Path, folder: Path, layouts: Mapping[str, Layout]) -> int:
+    """Write the results of `archive` where a study in `folder` would have them; returns the number of files written.
+
+    A file that is there already is left alone: results are never replaced.
+    """
+    manifest = read_manifest(archive)
+    for name, checksum in manifest["files"].items():
+        if not (archive / name).is_file() or file_sha256(archive / name) != checksum:
+            raise UserError(
+                f"{archive / name}: missing or changed since it was published; get it again from its source"
+            )
+    layout = next(iter(layouts.values()))
+    count = 0
+    for dataset, kind, path in _packed_networks(archive):
+        for (seed, family), table in _parts(_read(path, kind), ("seed", "family")):
+            count += _put(folder / layout.evaluated(dataset, seed, family, kind), table)
+            if kind == "curves":  # a family with curves has a file of predictions too, with or without rows
+                empty = _schema("predictions").empty_table()
+                predictions = archive / "networks" / f"{dataset}.predictions.parquet"
+                if not predictions.exists():
+                    count += _put(folder / layout.evaluated(dataset, seed, family, "predictions"), empty)
+    for name, one in layouts.items():
+        if (path := archive / "times" / f"{name}.parquet").exists():
+            for (dataset, split), table in _parts(_read(path, "times"), ("dataset", "split")):
+                count += _put(folder / one.times(dataset, split), table)
+    for path in sorted((archive / "records").glob("*.json")):
+        target = folder / layout.prepared(path.stem)
+        if not target.exists():
+            write_record(target, read_record(path))
+            count += 1
+    return count
+
+
+def read_manifest(archive: Path) -> dict[str, Any]:
+    """What `pack` wrote about an archive."""
+    try:
+        manifest: dict[str, Any] = json.loads((archive / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{archive / MANIFEST}: not a readable manifest ({error})") from error
+    return manifest
+
+
+def _columns(kind: str) -> Mapping[str, Column]:
+    return TABLES[kind][1]
+
+
+def _schema(kind: str) -> pa.Schema:
+    return pa.schema([(name, column[0]) for name, column in _columns(kind).items()])
+
+
+def _write(path: Path, table: pa.Table) -> Path:
+    """Write a table small: measured values in float32, similar bytes beside each other, well compressed."""
+    rounded = pa.schema(
+        [
+            (field.name, pa.float32() if field.type == NUMBER and field.name.startswith(_MEASURED) else field.type)
+            for field in table.schema
+        ]
+    )
+    floats = [field.name for field in rounded if pa.types.is_floating(field.type)]
+    others = [field.name for field in rounded if field.name not in floats]
+    with whole_file(path) as partial:
+        pq.write_table(
+            table.cast(rounded, safe=False),
+            partial,
+            compression="zstd",
+            compression_level=19,
+            use_dictionary=others,
+            column_encoding=dict.fromkeys(floats, "BYTE_STREAM_SPLIT"),
+        )
+    return path
+
+
+def _read(path: Path, kind: str) -> pa.Table:
+    return pq.read_table(path).cast(_schema(kind))
+
+
+def _packed_networks(archive: Path) -> Iterator[tuple[str, str, Path]]:
+    for path in sorted((archive / "networks").glob("*.parquet")):
+        dataset, kind = path.name.removesuffix(".parquet").rsplit(".", 1)
+        yield dataset, kind, path
+
+
+def _parts(table: pa.Table, by: tuple[str, str]) -> Iterator[tuple[tuple[Any, Any], pa.Table]]:
+    """The rows of each pair of values, in their order."""
+    for pair in table.select(list(by)).group_by(list(by), use_threads=False).aggregate([]).to_pylist():
+        chosen = pc.and_(*(pc.equal(table[name], pair[name]) for name in by))
+        yield (pair[by[0]], pair[by[1]]), table.filter(chosen)
+
+
+def _put(path: Path, table: pa.Table) -> int:
+    if path.exists():
+        return 0
+    write_table(path, table)
+    return 1
+
+
+def _contents(runs: pa.Table, rows: dict[str, int]) -> Contents:
+    networks = runs.group_by(["dataset", "split", "seed", "family", "variant"]).aggregate(
+        [("data", "min"), ("code", "min"), ("cpu", "min"), ("train_seconds", "min")]
+    )
+    known = networks.filter(pc.is_valid(networks["train_seconds_min"]))
+    return Contents(
+        networks=len(networks),
+        rows=rows,
+        codes=_counts(known["code_min"]),
+        processors=_counts(known["cpu_min"]),
+        cpu_hours=round((pc.sum(known["train_seconds_min"]).as_py() or 0.0) / 3600, 2),
+        datasets=dict(sorted(zip(known["dataset"].to_pylist(), known["data_min"].to_pylist(), strict=True))),
+    )
+
+
+def _counts(column: pa.ChunkedArray) -> dict[str, int]:
+    counted = column.value_counts().to_pylist()
+    return dict(sorted((str(one["values"]), one["counts"]) for one in counted))
+
+
+def _refuse_mixture(contents: Contents, summaries: Iterable[pa.Table], mixed: str) -> None:
+    for table in summaries:
+        data = {one for one in table["data"].unique().to_pylist() if one}
+        if len(data) > 1:
+            raise UserError(
+                f"{table['dataset'][0]}: its networks were trained on {len(data)} different versions of the data"
+            )
+    if len(contents.codes) > 1 and not mixed:
+        raise UserError(
+            f"the networks were trained by {len(contents.codes)} versions of the code ({contents.codes}). Train those "
+            "of the old version again (--forcerun), or say with --mixed why they belong together"
+        )
+
+
+def _remove_others(archive: Path, written: list[Path]) -> None:
+    """Remove what an earlier call has left and this one did not write."""
+    for folder in ("networks", "times", "records"):
+        for path in (archive / folder).glob("*"):
+            if path not in written:
+                path.unlink()
