@@ -3,7 +3,7 @@
     PYTHONPATH=src:tests python benchmarks/operating_characteristics.py [--studies 200] [--draws 1000]
 
 Takes some minutes. Figure 2: its published differences (or none, or their opposite) as truth, its standard errors as
-noise, judged on the datasets of the mirror, on all of the paper's and on the twelve of UCI. Rules: results without effect.
+noise, judged on the datasets of the mirror, on all of the paper's and on those of UCI. Rules: results without effect.
 """
 
 from __future__ import annotations

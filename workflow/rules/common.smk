@@ -16,6 +16,10 @@ from qrt.errors import UserError
 from qrt.figures.kinds import statistics_tables
 from qrt.running.attempts import given_up
 from qrt.code_version import code_version
+from qrt.running.forgotten_steps import (
+    refuse_forgotten_steps,
+    refuse_unusable_claims,
+)
 from qrt.running.interruption import stop_jobs_when_interrupted
 from qrt.running.status import note_study, tell_progress, training_jobs
 from qrt.running.study_files import TUNED_FOR_ONE, StudyFiles
@@ -32,11 +36,9 @@ from qrt.study.artifacts import (
 from qrt.study.config import load_config, read_schema
 
 try:
-    STUDY = load_config(
-        config,
-        read_schema(PROJECT / "workflow/schemas/config.schema.yaml"),
-        root=PROJECT,
-    )
+    SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
+    STUDY = load_config(config, SCHEMA, root=PROJECT)
+    refuse_forgotten_steps(STUDY, SCHEMA)
 except UserError as error:
     raise WorkflowError(str(error))
 
@@ -137,6 +139,10 @@ onstart:
     # With a limit on jobs per second, Snakemake 9.27 adds with every finished job one more timer that wakes its
     # scheduler each second: after a thousand jobs it does little else (docs/cluster.md, "Under load").
     workflow.scheduler.job_rate_limiter = None
+    try:
+        refuse_unusable_claims()
+    except UserError as error:
+        raise WorkflowError(str(error))
     stop_jobs_when_interrupted(leave_unlocked)
     note_study(STUDY)
     tell_progress(training_jobs(FILES, planned_trainings()))

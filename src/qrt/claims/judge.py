@@ -11,10 +11,10 @@ import pandas as pd
 
 from qrt.claims import rules
 from qrt.claims.claim import Claim
-from qrt.claims.evidence import PAPER_SETS, Workings
+from qrt.claims.evidence import METHODS_OF_CURVES, PAPER_SETS, Workings
 from qrt.claims.frozen import frozen_state
 from qrt.claims.measure_rules import Measure, shift
-from qrt.claims.measures import MEASURES
+from qrt.claims.measures import CURVE_MEASURES, MEASURES
 from qrt.claims.rank_rules import find_pair, significantly_better
 from qrt.claims.table_rules import dataset_count, map_value
 from qrt.claims.verdict import NotRun, Verdict, counted, not_run
@@ -179,8 +179,14 @@ def _by_measure(rule: str, settings: Mapping[str, Any], workings: Workings) -> V
 
 
 def _measure(settings: Mapping[str, Any], workings: Workings) -> Measure:
-    function = MEASURES[settings.get("measure", "difference")]
-    return function(workings, **_fitting(function, settings))
+    name = settings.get("measure", "difference")
+    function = MEASURES[name]
+    stated = _fitting(function, settings)
+    if name not in CURVE_MEASURES:
+        return function(workings, **stated)
+    # Slow, and the same under every switch that leaves the networks of the curves as they are.
+    key = ("measure", name, tuple(sorted(stated.items())), workings.content(*METHODS_OF_CURVES))
+    return workings.remember(key, lambda: function(workings, **stated))
 
 
 def _fitting(function: Any, settings: Mapping[str, Any]) -> dict[str, Any]:

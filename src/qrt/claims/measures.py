@@ -189,6 +189,17 @@ def integer_peaks(workings: Workings, *, left: str, right: str, dataset: str) ->
     return _of_densities(workings, what, _peaks_at_integers, left=left, right=right, dataset=dataset)
 
 
+CURVE_MEASURES = frozenset(
+    function.__name__
+    for function in (
+        difference_at_selection,
+        epoch_share,
+        epoch_deviation,
+        identity_gap,
+        change_after_selection,
+        slope_after_selection,
+    )
+)
 MEASURES: dict[str, Callable[..., Measure]] = {
     function.__name__: function
     for function in (

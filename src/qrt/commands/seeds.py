@@ -25,19 +25,21 @@ def run(options: argparse.Namespace) -> None:
     from qrt.atomic import write_text
     from qrt.figures import style
     from qrt.figures.seeds import draw_seeds
-    from qrt.pages.seeds import basis_sentence, seeds_markdown, seeds_page
+    from qrt.pages.seeds import seeds_markdown, seeds_page
     from qrt.pages.study_words import study_words
     from qrt.results.tables import read_frames
     from qrt.statistics.metrics import figure_metrics
     from qrt.statistics.seeds import seed_statistics
     from qrt.study.config import StudyConfig
+    from qrt.text.words import counted
 
     config = StudyConfig.from_facts(options.study)
     study = study_words(config, pd.read_csv(options.datasets))
     statistics = seed_statistics(read_frames(options.methods, "methods"), figure_metrics(config.protocol))
     # Networks that are trained for a few epochs have nothing to do with the published values.
     theirs = published.figure2() if config.published and not study.demonstration else None
-    footer = [f"Protocol: {study.protocol}", study.basis, basis_sentence(statistics)]
+    with_seeds = f"{counted(len(statistics.datasets), 'dataset')} with up to {counted(statistics.seeds, 'seed')}"
+    footer = [f"Protocol: {study.protocol}", study.basis, with_seeds]
     pdf, png = options.out / "seeds.pdf", options.out / "seeds.png"
     with style.paper_style():
         figure = draw_seeds(statistics.per_dataset, statistics.per_seed, theirs)

@@ -8,6 +8,7 @@ from qrt.claims.judge import COLUMNS as VERDICTS
 from qrt.claims.verdict_job import KEY_NUMBERS
 from qrt.figures.kinds import table_columns
 from qrt.results.tables import TABLES
+from qrt.statistics.seeds import PER_DATASET, PER_SEED, SUMMARY
 
 _HEAD = """\
 # Results
@@ -26,6 +27,12 @@ _VERDICTS = """
 
 Under `statistics/`; `paper_figures/scorecard.csv` has the rows of the study's own reading.
 """
+_SEEDS = """
+# Seeds
+
+Of a study with more than one seed: `paper_figures/seeds.csv` has a row per metric, difference and dataset; the other
+tables are under `statistics/seeds/`.
+"""
 
 
 def documentation() -> str:
@@ -39,7 +46,11 @@ def documentation() -> str:
         text += _table(f"{name}.csv", described)
     text += _VERDICTS
     text += _table("verdicts.csv", {"reading": KEY_NUMBERS["reading"]} | VERDICTS)
-    return text + _table("key_numbers.csv", KEY_NUMBERS)
+    text += _table("key_numbers.csv", KEY_NUMBERS)
+    text += _SEEDS
+    for name, described in (("seeds", PER_DATASET), ("per_seed", PER_SEED), ("summary", SUMMARY)):
+        text += _table(f"{name}.csv", described)
+    return text
 
 
 def _table(name: str, columns: Mapping[str, str], heading: str = "meaning", about: str = "") -> str:

@@ -31,6 +31,7 @@ from qrt.engine.validation import (
     training_map_rows,
 )
 from qrt.engine.variant import TrainingSettings, Variant
+from qrt.errors import UserError
 
 __all__ = [
     "CurveRecord",
@@ -90,7 +91,9 @@ def build_network(variant: Variant, features: int, settings: TrainingSettings) -
     """The base model of a variant for x with so many features."""
     if variant.base_model == "mlp":
         return MLP(features, variant.components, settings.dropout)
-    return ResNet(features, variant.components, settings.resnet_form, settings.dropout)
+    if variant.base_model == "resnet":
+        return ResNet(features, variant.components, settings.resnet_form, settings.dropout)
+    raise UserError(f"base model {variant.base_model!r} is never built: see build_network in src/qrt/engine/trainer.py")
 
 
 def train_stack(

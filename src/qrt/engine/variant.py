@@ -161,7 +161,8 @@ class TrainingSettings:
 
 def _one_of(what: str, value: object, allowed: tuple[object, ...]) -> None:
     if value not in allowed:
-        raise UserError(f"{what} {value!r} is unknown: use one of {', '.join(str(name) for name in allowed)}")
+        known = ", ".join(str(name) for name in allowed)
+        raise UserError(f"{what} {value!r} is unknown: use one of {known}, or add it to src/qrt/engine/variant.py")
 
 
 def _at_least(what: str, value: int, least: int) -> None:

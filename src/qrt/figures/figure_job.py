@@ -42,8 +42,8 @@ def footer(artifact: Artifact, statistics: FigureStatistics, study: StudyConfig)
     """What the figure is based on, in one line."""
     parts = [f"Protocol: {describe(study.protocol_name, study.protocol)}"]
     if statistics.asked or artifact.comparison:  # Figure 11 is of no dataset
-        what = "non-discrete datasets" if _leaves_discrete_out(artifact) else "datasets"
-        parts.append(f"{len(statistics.datasets)} of {statistics.asked} {what}")
+        what = "non-discrete dataset" if _leaves_discrete_out(artifact) else "dataset"
+        parts.append(f"{len(statistics.datasets)} of {counted(statistics.asked, what)}")
         parts.append(counted(statistics.splits, "split"))
     parts.append(study.training_words)
     if artifact.datasets and statistics.datasets and not set(statistics.datasets) & set(artifact.datasets):

@@ -111,7 +111,7 @@ def draw_pages(statistics: FigureStatistics, *, metric: str, part: str, title: s
     height = 0.42 + head + rows * max(0.8, min(1.5, 0.5 * width / columns))
     figure, grid = plt.subplots(rows, columns, figsize=(width, height), squeeze=False)
     figure.subplots_adjust(
-        left=0.42 / width, right=0.985, top=1 - head / height, bottom=0.55 / height, wspace=0.4, hspace=0.5
+        left=0.52 / width, right=0.985, top=1 - head / height, bottom=0.55 / height, wspace=0.46, hspace=0.5
     )
     tables = [_of_part(statistics, name, part) for name in ("curves", "selected")]
     curves, selected = map(_pieces, tables)

@@ -163,5 +163,6 @@ def _protocol_lines(verdicts: pd.DataFrame, study: StudyWords) -> list[str]:
     )
     not_run = [name for name, found in switches.items() if found.run == "no"]
     if not_run:
-        lines.append(f"Switches not run: {listed(not_run)}.")
+        names = listed(not_run) if len(not_run) <= _LONGEST_LIST else f"{len(not_run)} of {len(switches)}"
+        lines.append(f"Switches not run: {names}.")
     return lines

@@ -28,6 +28,10 @@ COLUMNS_REMARK = (
     "mean. The bandwidth is tuned for each seed: where that changes all splits at once, the spread is larger than the "
     "share tells."
 )
+_SUMMARY_CAPTION = (
+    "Medians over datasets, and how many conclusions of single seeds are those of all, and those of seed 0"
+)
+_PER_DATASET_CAPTION = "Test metrics, mean difference over splits"
 NOTHING = "No dataset has results of two seeds: there is nothing to compare yet."
 
 
@@ -40,9 +44,13 @@ def _of(heading: str, part: str, whole: str) -> Shown:
     return Shown(heading, lambda record: f"{count(record[part])} of {count(record[whole])}", part)
 
 
-def _quartiles(record: dict[str, Any]) -> str:
-    ends = record["seed_share_lower"], record["seed_share_upper"]
-    return "" if any(map(is_missing, ends)) else f"{percent(ends[0])} to {percent(ends[1])}"
+def _percentages(heading: str, low: str, high: str) -> Shown:
+    """A column of ranges of shares, sorted by their lower ends."""
+
+    def write(record: dict[str, Any]) -> str:
+        return "" if is_missing(record[low]) else f"{percent(record[low])} to {percent(record[high])}"
+
+    return Shown(heading, write, low)
 
 
 _COMPARISON = Shown("Difference", lambda record: _difference(record["method"], record["baseline"]))
@@ -51,12 +59,12 @@ _SUMMARY = (
     _COMPARISON,
     numbers("Datasets", "datasets", count),
     numbers("Share of the seed", "seed_share", percent),
-    Shown("Quartiles", _quartiles, "seed_share_lower"),
+    _percentages("Quartiles", "seed_share_lower", "seed_share_upper"),
     numbers("Spread / reported error", "spread_ratio", two_decimals),
-    _of("Seeds that conclude as all", "same_as_all", "conclusions"),
-    _of("Seeds that conclude as seed 0", "same_as_seed0", "compared_with_seed0"),
+    _of("Seeds as all", "same_as_all", "conclusions"),
+    _of("Seeds as seed 0", "same_as_seed0", "compared_with_seed0"),
     _of("Seed 0 as all", "seed0_same", "seed0_tested"),
-    _of("Seed 0 decided and kept", "seed0_survives", "seed0_decided"),
+    _of("Decided by seed 0, kept", "seed0_survives", "seed0_decided"),
     numbers("Opposite", "opposite", count),
 )
 _PER_DATASET = (
@@ -67,13 +75,13 @@ _PER_DATASET = (
     with_error("All seeds", "mean", "standard_error"),
     range_of("95 % interval", "interval_low", "interval_high"),
     plain("Conclusion", "conclusion", _conclusion),
-    with_error("Seed 0", "seed0_mean"),
+    with_error("Seed 0", "seed0_mean", "seed0_standard_error"),
     plain("Its conclusion", "seed0_conclusion", _conclusion),
     _of("Seeds as all", "same_as_all", "tested_seeds"),
     numbers("Split SD", "split_sd"),
     numbers("Seed SD", "seed_sd"),
     numbers("Share of the seed", "seed_share", percent),
-    range_of("Its interval", "seed_share_low", "seed_share_high"),
+    _percentages("Its interval", "seed_share_low", "seed_share_high"),
     numbers("Spread of means", "spread_of_means"),
     numbers("Reported error", "reported_standard_error"),
 )
@@ -96,10 +104,10 @@ def basis_sentence(statistics: SeedStatistics) -> str:
 
 def findings(statistics: SeedStatistics) -> str:
     """What came out for the main difference, in words."""
-    summary = statistics.summary.set_index(["metric", "method", "baseline"])
-    if HEADLINE not in summary.index:
+    rows = statistics.summary.to_dict("records")
+    row = next((row for row in rows if (row["metric"], row["method"], row["baseline"]) == HEADLINE), None)
+    if row is None:
         return ""
-    row = summary.loc[HEADLINE].to_dict()
     metric, difference = HEADLINE[0], _difference(*HEADLINE[1:])
     words = [f"For the test {metric}, {difference}:"]
     if not is_missing(row["seed_share"]):
@@ -122,8 +130,11 @@ def findings(statistics: SeedStatistics) -> str:
         words.append(
             f"Seed 0 does so on {row['seed0_same']} of {counted(row['seed0_tested'], 'dataset')}; of the "
             f"{row['seed0_decided']} on which it says better or worse, all seeds say the same on "
-            f"{row['seed0_survives']}. Another seed agrees with seed 0 in "
-            f"{percent(row['same_as_seed0_share']) or 'none'} of the cases."
+            f"{row['seed0_survives']}."
+        )
+    if row["compared_with_seed0"]:
+        words.append(
+            f"Another seed concludes the same as seed 0 in {percent(row['same_as_seed0_share'])} of the cases."
         )
     return " ".join(words)
 
@@ -143,7 +154,7 @@ def seeds_page(statistics: SeedStatistics, study: StudyWords, picture: bytes = b
 
 
 def _summary(statistics: SeedStatistics) -> Html:
-    return value_table("comparisons", statistics.summary, _SUMMARY, "Medians and counts over datasets")
+    return value_table("comparisons", statistics.summary, _SUMMARY, _SUMMARY_CAPTION)
 
 
 def _datasets(per_dataset: pd.DataFrame) -> list[Html]:
@@ -160,11 +171,10 @@ def _datasets(per_dataset: pd.DataFrame) -> list[Html]:
     ]
     buttons += [("pair", f"{method}-{baseline}", _difference(method, baseline)) for method, baseline in COMPARISONS]
     buttons.append(("changed", "yes", "seed 0 concludes otherwise"))
-    caption = "Test metrics, mean difference over splits"
     return [
         paragraph(COLUMNS_REMARK, class_="remark"),
         filters("values", "datasets", buttons),
-        value_table("values", per_dataset, _PER_DATASET, caption, facts),
+        value_table("values", per_dataset, _PER_DATASET, _PER_DATASET_CAPTION, facts),
     ]
 
 
@@ -179,5 +189,5 @@ def seeds_markdown(statistics: SeedStatistics, study: StudyWords) -> str:
         lines += [escape_markdown(findings(statistics)), "", "## Over datasets", ""]
         lines.append(markdown_table(statistics.summary, _SUMMARY, "Medians and counts over datasets"))
         lines += ["## Dataset by dataset", "", COLUMNS_REMARK, ""]
-        lines.append(markdown_table(statistics.per_dataset, _PER_DATASET, "Test metrics, mean difference over splits"))
+        lines.append(markdown_table(statistics.per_dataset, _PER_DATASET, _PER_DATASET_CAPTION))
     return "\n".join(lines)

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Literal
 from qrt.data.embedded import EMBEDDED
 from qrt.data.sheet import paper_datasets
 from qrt.engine.variant import Variant
-from qrt.study.family import CONDITIONS, X_SCALE, Family, PostHoc
+from qrt.study.family import CONDITIONS, X_SCALE, Family
 from qrt.study.protocol import FIXED_BANDWIDTH, PROTOCOLS, Protocol
 
 if TYPE_CHECKING:
     from qrt.study.config import StudyConfig
+    from qrt.study.family import PostHoc
 
 # Base models of the paper: kind of network and number of mixture components.
 BASE_MODELS: dict[str, tuple[Literal["mlp", "resnet"], int]] = {
@@ -101,7 +102,7 @@ def plan_study(study: StudyConfig) -> Plan:
     What a family trains depends on the grids only, not on which methods or base models are asked for: asking for less
     trains nothing, asking for more trains only what is new.
     """
-    everything = [experiment for model in BASE_MODELS for experiment in _experiments(model, study)]
+    everything = all_experiments(study)
     members: dict[str, dict[Variant, None]] = {}
     for method in (method for experiment in everything for method in experiment.methods):
         for network in method.networks:
@@ -117,6 +118,11 @@ def plan_study(study: StudyConfig) -> Plan:
                 needs[experiment.name] = tuple(dict.fromkeys(_family_name(network, study) for network in networks))
     needed = dict.fromkeys(name for names in needs.values() for name in names)
     return Plan(experiments, {name: families[name] for name in needed}, needs, study.protocol.x_scale)
+
+
+def all_experiments(study: StudyConfig) -> list[Experiment]:
+    """The experiments on all base models, whether the configuration asks for them or not."""
+    return [experiment for model in BASE_MODELS for experiment in _experiments(model, study)]
 
 
 def in_scope(experiment: str, scope: str) -> bool:

@@ -6,12 +6,15 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from qrt.data.scaling import USUAL_X_SCALE
 from qrt.engine.variant import Variant
 
-PostHoc = Literal["none", "REFL", "KDE", "TRUNC"]
+if TYPE_CHECKING:  # a new map is no reason to train again, so the names of the maps are not told here
+    from qrt.engine.calibration_map import MapName
+
+    PostHoc = Literal["none"] | MapName
 
 # The switches that act on training, and the networks that each concerns. What no switch concerns is trained once for
 # all protocols.
