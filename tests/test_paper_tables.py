@@ -24,16 +24,13 @@ def experiments(**config: Any) -> dict[str, Experiment]:
     return plan_study(load_config(config, schema, PROJECT)).experiments
 
 
-def runs(
-    dataset: str, method: str, seconds: list[float], epochs: list[int], selected: list[int], way: str = OURS
-) -> pd.DataFrame:
+def runs(dataset: str, method: str, seconds: list[float], epochs: list[int], selected: list[int]) -> pd.DataFrame:
     """Rows of the result table `times`."""
     return pd.DataFrame(
         {
             "dataset": dataset,
             "split": range(len(seconds)),
             "method": method,
-            "way": way,
             "status": "ok",
             "way": "ours",
             "train_seconds": seconds,
@@ -51,8 +48,6 @@ def measured() -> pd.DataFrame:
         runs("Yacht", "QREGC", [3.0, 5.0], [50, 110], [20, 80]),
         runs("Yacht", "QRTC", [4.0, 14.0], [40, 80], [10, 50]),
         failed,
-        runs("Yacht", "BASE", [2.0, 4.0], [40, 80], [10, 50], RELEASED),
-        runs("Yacht", "QRTC", [8.0, 28.0], [40, 80], [10, 50], RELEASED),
         runs("own_data", "BASE", [1.0], [10], [4]),
         runs("own_data", "QRTC", [3.0], [10], [4]),
     ]
@@ -60,7 +55,7 @@ def measured() -> pd.DataFrame:
 
 
 def cell(statistics: pd.DataFrame, dataset: str, method: str) -> pd.Series:
-    return statistics.query("dataset == @dataset and method == @method and way == @OURS").iloc[0]
+    return statistics.query("dataset == @dataset and method == @method").iloc[0]
 
 
 @pytest.mark.parametrize("protocol", ["paper", "released"])
@@ -118,19 +113,16 @@ def test_times_are_means_of_usable_runs_beside_the_published_ones(reading: Any, 
 
 
 def test_ratio_is_that_of_the_times_per_epoch() -> None:
-    statistics = times_statistics(measured(), table2(), "trained")
-    ratios = time_ratios(statistics, OURS).set_index("dataset")
+    ratios = time_ratios(times_statistics(measured(), table2(), "trained"), OURS).set_index("dataset")
     assert ratios.loc["Yacht", "ratio"] == pytest.approx((9 / 60) / (3 / 60))
     assert ratios.loc["Yacht", "published_ratio"] == pytest.approx((11.13 / 228.4) / (6.73 / 189.4))
     assert ratios.loc["own_data", "ratio"] == pytest.approx(3)
     assert np.isnan(ratios.loc["own_data", "published_ratio"])
-    as_released = time_ratios(statistics, RELEASED).set_index("dataset")["ratio"]
-    assert as_released.to_dict() == {"Yacht": pytest.approx(2 * 3)}, "twice our time"
 
 
 def test_missing_runs_and_epochs_are_missing_values() -> None:
     never_selected = runs("Yacht", "BASE", [2.0], [30], [0])
-    unavailable = pd.DataFrame([{"dataset": "fifa", "split": 0, "method": "BASE", "way": OURS, "status": "unavailable"}])
+    unavailable = pd.DataFrame([{"dataset": "fifa", "split": 0, "method": "BASE", "status": "unavailable"}])
     times = pd.concat([never_selected, unavailable], ignore_index=True)
     statistics = times_statistics(times, table2(), "selected")
     assert np.isnan(cell(statistics, "Yacht", "BASE")["seconds_per_epoch"])
@@ -149,16 +141,10 @@ def test_table_shows_ours_the_published_value_and_medians_over_both() -> None:
     assert table.loc["Yacht", "Epochs QRTC"] == "30.0 (228.4)"
     assert table.loc["own_data", "Time QREGC"] == "–"
     assert table.loc["own_data", RATIO[OURS]] == "3.00"
-<<<<<<< HEAD
-    assert table.loc["own_data", RATIO[RELEASED]] == "–"
-=======
->>>>>>> main
     # own_data has no published value: the medians are over Yacht and MPG.
     assert table.loc[MEDIAN, "Time QRTC"] == f"{(9 + 27) / 2:.2f} ({(11.13 + 5.27) / 2:.2f})"
     yacht, mpg = (11.13 / 228.4) / (6.73 / 189.4), (5.27 / 73) / (3.54 / 64.2)
     assert table.loc[MEDIAN, RATIO[OURS]] == f"3.00 ({(yacht + mpg) / 2:.2f})"
-<<<<<<< HEAD
-=======
 
 
 def test_the_released_way_of_qrtc_has_a_ratio_of_its_own() -> None:
@@ -168,7 +154,6 @@ def test_the_released_way_of_qrtc_has_a_ratio_of_its_own() -> None:
     ours, released = (time_ratios(statistics, way).set_index("dataset")["ratio"] for way in (OURS, RELEASED))
     assert released.to_dict() == pytest.approx((2 * ours).to_dict())
     assert times_table(statistics).set_index("Dataset").loc["own_data", RATIO[RELEASED]] == "6.00"
->>>>>>> main
 
 
 def test_table_without_published_datasets_has_our_medians() -> None:
