@@ -93,7 +93,7 @@ def test_shipped_configurations_are_valid() -> None:
 
 def as_typed(text: str) -> Any:
     """As Snakemake reads what is no plain number after `--config`: lists, groups of keys, and texts."""
-    return yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506: it makes nothing else
+    return yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
 
 
 @pytest.mark.parametrize(
