@@ -105,6 +105,10 @@ class StudyFiles:
         """Rows of networks that a study under another protocol has left in the same folder."""
         return files_of_other_readings(self.study, kind, self.folder)
 
+    def records(self, datasets: Sequence[str] | None = None) -> list[str]:
+        """The records of prepared datasets."""
+        return self._there(map(self.layout.prepared, self.study.datasets if datasets is None else datasets))
+
     def times(self) -> list[str]:
         """Training times, by dataset and split."""
         return self._there(
