@@ -171,3 +171,8 @@ def read_frames(paths: Sequence[Path], kind: str) -> pd.DataFrame:
     All damaged files are set aside and named at once.
     """
     return read_tables(paths, TABLES[kind][1]).to_pandas()
+
+
+def of_reported_seed(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of seed 0, the one that figures and verdicts use; a table that has no seeds is returned as it is."""
+    return table[table["seed"] == 0] if "seed" in table else table
