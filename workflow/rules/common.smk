@@ -85,7 +85,8 @@ def fetch_version(wildcards):
 
 def record_of(wildcards):
     """The record of the prepared data. Data that is there does not change (`prepare` refuses it where networks were
-    trained), so preparing it again is no reason to train again; data that was unavailable may have come."""
+    trained), so preparing it again is no reason to train again; data that was unavailable may have come.
+    """
     record = LAYOUT.prepared(wildcards.dataset)
     return ancient(record) if is_available(Path(record)) else record
 
@@ -108,6 +109,12 @@ def trained_file(*place):
 def growing(amount):
     """Memory or minutes to ask for, more with each attempt."""
     return lambda wildcards, attempt: amount * attempt
+
+
+def describe_last_rule(artifact):
+    """The docstring of a rule that a loop defines; by its name a renamed rule of a module would not be found."""
+    *_, last = workflow.rules
+    last.docstring = f"{artifact.number}: {artifact.title}."
 
 
 def planned_trainings():
