@@ -329,7 +329,7 @@ def test_names_of_many_outliers_do_not_cover_each_other() -> None:
 def test_the_command_compares_a_study_and_explains_itself_in_a_demonstration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demonstration: bool
 ) -> None:
-    monkeypatch.setattr(StudyConfig, "is_demonstration", demonstration, raising=False)
+    monkeypatch.setattr(StudyConfig, "demonstration", "demonstration: short" if demonstration else "")
     schema = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
     study = load_config({"datasets": ["Yacht", "CPU"]}, schema, PROJECT)
     differences([("Yacht", "QRTC", 0.0, 0.1), ("CPU", "QRTC", 0.0, 0.1)]).to_csv(tmp_path / "differences.csv")
@@ -337,7 +337,7 @@ def test_the_command_compares_a_study_and_explains_itself_in_a_demonstration(
     runs.to_parquet(tmp_path / "methods.parquet")
     selected_as_published().to_csv(tmp_path / "selected.csv", index=False)
     seconds = {"seconds_per_epoch": 1.0, "published_train_seconds": 10.0, "published_epochs": 5.0}
-    times = [{"dataset": "Yacht", "method": method} | seconds for method in ("BASE", "QRTC")]
+    times = [{"dataset": "Yacht", "method": method, "way": "released"} | seconds for method in ("BASE", "QRTC")]
     pd.DataFrame(times).to_csv(tmp_path / "times.csv", index=False)
     pd.DataFrame({"dataset": ["Yacht", "CPU"], "status": "verified"}).to_csv(tmp_path / "datasets.csv", index=False)
     files = {

@@ -16,15 +16,14 @@ from qrt.errors import UserError
 from qrt.results.tables import read_frames
 from qrt.running.attempts import MOST_ATTEMPTS, given_up, noted_attempt, notes_beside, read_attempts, reason_to_give_up
 from qrt.study.family import Family
-from test_data_way import fetch_into, prepare_in
-from test_study import RESULTS, Project
+from qrt.training.networks_file import read_networks
+from support.data_folders import fetch_into, prepare_in
+from support.projects import NETWORKS, RESULTS, Project
 
 FAMILY = Family(
     name="mlp-3.plain",
     networks=(Variant(), Variant(trained_on="train+calibration")),
     posthoc=(("none",), ("none",)),
-    kernel_width=None,
-    resnet_form=None,
     curves=False,
 )
 
@@ -120,20 +119,22 @@ def test_damaged_notes_count_as_none(tmp_path: Path, content: str) -> None:
 
 def test_results_of_given_up_jobs_are_named(tmp_path: Path) -> None:
     assert given_up(tmp_path) == ""
-    for log in ("train/a/split0/mlp-3.qrt.scale.log", "results_x/times/a/split1.log", "train/b/split0/f.log"):
+    folder = "train/results/networks"
+    logs = (f"{folder}/a/seed0/split0/mlp-3.qrt.log", "results_x/times/a/split1.log", f"{folder}/b/seed0/split0/f.log")
+    for log in logs:
         notes = notes_beside(tmp_path / log)
         for number in range(1, 3 if "/b/" in log else 4):
             killed_attempt(notes, number, "little")
     header, *names = given_up(tmp_path).splitlines()
     assert header.startswith("2 job(s)")
-    assert names == ["  results_x/times/a/split1.parquet", "  results/networks/a/split0/mlp-3.qrt.scale.runs.parquet"]
+    expected = ["results_x/times/a/split1.parquet", "results/networks/a/seed0/split0/mlp-3.qrt.networks.parquet"]
+    assert names == [f"  {name}" for name in expected]
 
 
 def train_command(folder: Path, attempt: int) -> list[str]:
-    outputs = [part for kind in ("runs", "curves", "predictions") for part in (f"--{kind}", f"{folder}/{kind}.parquet")]
     return [
         *("train", "linear", "0", "--data", f"{folder}/prepared/linear", "--family", FAMILY.json),
-        *("--training", '{"max_epochs": 1, "patience": 1}', *outputs),
+        *("--training", '{"max_epochs": 1, "patience": 1}', "--out", f"{folder}/networks.parquet"),
         *("--attempt", str(attempt), "--asked", "1 MB and 2 min", "--log", f"{folder}/job.log"),
     ]
 
@@ -144,12 +145,11 @@ def test_training_that_is_given_up_leaves_a_row_for_each_network(tmp_path: Path)
     for number in (1, 2, 3):
         killed_attempt(notes_beside(tmp_path / "job.log"), number, f"{number} MB and 2 min")
     assert main(train_command(tmp_path, 4)) == 0
-    runs = read_frames([tmp_path / "runs.parquet"], "runs")
-    assert runs["variant"].tolist() == [network.id for network in FAMILY.networks]
-    assert (runs["status"] == "failed").all()
-    assert runs["reason"].str.contains("killed with 3 MB and 2 min").all()
-    assert runs["test_nll"].isna().all()
-    assert len(read_frames([tmp_path / "curves.parquet"], "curves")) == 0
+    networks = read_networks(tmp_path / "networks.parquet", FAMILY.networks)
+    assert tuple(network.variant for network in networks) == FAMILY.networks
+    assert {network.status for network in networks} == {"failed"}
+    assert all("killed with 3 MB and 2 min" in network.reason for network in networks)
+    assert not any(network.outputs for network in networks)
 
 
 # Stands for a cluster: a job that takes more memory than it asked for is killed, and one dataset has a small machine.
@@ -177,7 +177,7 @@ def test_killed_training_gets_more_memory_and_in_the_end_rows_with_the_reason(tm
     python.parent.mkdir()
     python.write_text(CLUSTER.format(python=sys.executable))
     python.chmod(0o755)
-    table = f"{RESULTS}/methods/main.parquet"
+    table = f"{RESULTS}/methods/seed0/main.parquet"
     command, variables = project.command(table, "--set-resources", "train:mem_mb=100+100*attempt", methods=["BASE"])
     variables["PATH"] = f"{python.parent}{os.pathsep}{variables['PATH']}"
     run = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
@@ -187,8 +187,8 @@ def test_killed_training_gets_more_memory_and_in_the_end_rows_with_the_reason(tm
     assert methods["status"].to_dict() == {"linear": "ok", "skewed": "failed"}
     asked = (200, 300, 400)
     assert all(f"killed with {memory} MB and" in methods.loc["skewed", "reason"] for memory in asked)
-    assert "1 job(s) lacked memory or time, as their rows say. To try again, add: --forcerun" in run.stdout
-    again = "results/networks/skewed/split0/mlp-3.plain.runs.parquet"
+    assert "1 job(s) gave up (out of memory or time), as their rows say. To try again, add: --forcerun" in run.stdout
+    again = f"{NETWORKS}/skewed/seed0/split0/mlp-3.plain.networks.parquet"
     assert run.stdout.rstrip().endswith(f"\n  {again}")
     assert project.planned(table, methods=["BASE"]) == {}
-    assert project.planned(table, "--forcerun", again, methods=["BASE"]) == {"train": 1, "tune": 1}
+    assert project.planned(table, "--forcerun", again, methods=["BASE"]) == {"train": 1, "evaluate": 1, "tune": 1}

@@ -3,9 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from qrt.code_version import code_version, dependencies
 
 from qrt import code_version as module
+from qrt.code_version import code_version, dependencies
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from conftest import PROJECT
 from qrt.results.tables import METHODS
 from qrt.statistics.columns import COMPARISON
 from qrt.statistics.comparison import compare
-from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+from qrt.statistics.figure_statistics import NOT_RUN, FigureStatistics, LeftOut
 from qrt.study.compared import Compared
 from qrt.study.config import load_config, read_schema
 from qrt.study.experiments import plan_study
@@ -203,7 +203,7 @@ def test_a_method_without_results_does_not_empty_the_blocks() -> None:
     assert set(statistics.tables["per_dataset"]["method"]) == {"BASE", "QRC", "QRTC"}
     assert set(statistics.tables["letter_values"]["method"]) == {"QRC", "QRTC"}
     assert statistics.tables["friedman"][["methods", "datasets"]].to_numpy().tolist() == [[3, 2]]
-    assert statistics.left_out == (LeftOut("QREGC", 10, "no results"),)
+    assert statistics.left_out == (LeftOut("QREGC", 10, NOT_RUN),)
 
 
 def test_a_method_that_always_diverged_is_dropped_and_counted_once() -> None:
@@ -220,7 +220,7 @@ def test_missing_runs_are_counted() -> None:
     methods = mock(names)
     methods = methods[~(here(methods, dataset="CPU", method="QRC") & (methods["split"] > 2))]
     statistics = compared(methods, names)
-    assert statistics.left_out == (LeftOut("QRC on CPU", 2, "no result"),)
+    assert statistics.left_out == (LeftOut("QRC on CPU", 2, NOT_RUN),)
     assert set(statistics.tables["ranks"]["datasets"]) == {2}
 
 
@@ -237,7 +237,7 @@ def test_datasets_that_cannot_be_had_are_left_out_with_their_reason() -> None:
     assert statistics.left_out == (
         LeftOut("CPU", 1, "unavailable: no source has it"),
         LeftOut("MPG", 1, "invalid"),
-        LeftOut("Naval", 1, "no results of the compared methods"),
+        LeftOut("Naval", 1, NOT_RUN),
     )
     assert set(statistics.tables["per_dataset"]["dataset"]) == {"Yacht", "Energy"}
 

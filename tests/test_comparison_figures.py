@@ -270,6 +270,30 @@ def test_names_of_datasets_are_turned_only_where_they_would_touch() -> None:
     assert size * 57 < 6.0 * 72  # a line of letters is not wider than a slot
 
 
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_few_datasets_share_the_whole_width_and_bars_stay_narrow(count: int) -> None:
+    (per_dataset,) = of_metric(compared_methods(datasets=count), "NLL", "per_dataset")
+    axes = panel(6.0)
+    draw_difference_bars(axes, per_dataset, "NLL", BARS)
+    assert axes.get_xlim() == (-0.5, count - 0.5)
+    bars = [bar for container in axes.containers for bar in container.patches]  # type: ignore[attr-defined]
+    assert max(bar.get_width() * 6.0 / count for bar in bars) <= 0.31  # inches
+    assert [bar.get_x() + bar.get_width() for bar in bars[:count]] == pytest.approx(
+        [bar.get_x() for bar in bars[count:]]
+    )
+
+
+@pytest.mark.parametrize(("dataset", "expected"), [("Yacht", True), ("not here", False)])
+def test_legend_names_published_values_only_where_one_is_drawn(dataset: str, expected: bool) -> None:
+    published = PUBLISHED[PUBLISHED["dataset"] == dataset]
+    figure = draw_differences(
+        compared_methods(datasets=["Yacht", "linear"]), title="", metrics=["NLL"], methods=BARS, published=published
+    )
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert ("published" in [text.get_text() for text in legend.get_texts()]) == expected
+
+
 # Whole figures
 
 

@@ -10,7 +10,7 @@ import yaml
 from conftest import PROJECT
 from qrt.documentation.configuration import documentation
 from qrt.errors import UserError
-from qrt.study.config import StudyConfig, load_config, read_config, read_schema
+from qrt.study.config import PAPER_TRAINING, StudyConfig, load_config, read_config, read_schema
 from qrt.study.protocol import PROTOCOLS
 
 SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
@@ -37,6 +37,47 @@ def test_every_key_is_documented_and_has_a_valid_default(key: str, part: dict[st
     jsonschema.validate(part["default"], part)
 
 
+def test_full_training_is_the_default() -> None:
+    assert load({}).training == PAPER_TRAINING
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({}, ""),
+        ({"datasets": ["Yacht", "linear"]}, ""),
+        ({"datasets": ["Yacht"], "training": {"max_epochs": 9000}}, ""),
+        ({"datasets": ["Yacht"], "training": {"max_epochs": 4999}}, "short training"),
+        ({"datasets": ["Yacht"], "training": {"patience": 14}}, "short training"),
+        ({"datasets": ["linear"]}, "training on embedded data"),
+        ({"datasets": ["linear", "skewed"], "training": {"max_epochs": 4}}, "short training on embedded data"),
+    ],
+)
+def test_short_training_or_other_data_is_a_demonstration(config: dict[str, Any], words: str) -> None:
+    study = load(config)
+    assert study.is_demonstration == bool(words)
+    assert study.demonstration == (f"demonstration: {words}, no statement about the paper" if words else "")
+
+
+def test_study_of_own_data_alone_is_a_demonstration(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("x,y\n1,2\n")
+    study = load({"datasets": ["linear"], "own_datasets": {"mine": {"path": "mine.csv", "target": "y"}}}, tmp_path)
+    assert study.demonstration == "demonstration: training on other data, no statement about the paper"
+
+
+@pytest.mark.parametrize(
+    ("training", "words"),
+    [
+        ({}, ""),
+        ({"max_epochs": 4}, "trained for at most 4 epochs (5,000 in the paper)"),
+        ({"max_epochs": 10_000}, "trained for at most 10,000 epochs (5,000 in the paper)"),
+        ({"patience": 20}, "patience 20 (15 in the paper)"),
+    ],
+)
+def test_training_that_is_not_the_papers_is_told(training: dict[str, int], words: str) -> None:
+    assert load({"training": training}).training_words == words
+
+
 def test_empty_configuration_is_the_whole_study_under_the_papers_protocol() -> None:
     study = load({})
     assert len(study.datasets) == 57
@@ -50,15 +91,42 @@ def test_shipped_configurations_are_valid() -> None:
         load(yaml.safe_load((PROJECT / file).read_text()))
 
 
-def test_single_switch_is_turned_against_the_preset() -> None:
+@pytest.mark.parametrize(
+    ("typed", "key", "value"),
+    [
+        ("splits=[0, 3]", "splits", (0, 3)),
+        ("seeds=2", "seeds", (0, 1)),
+        ("published=false", "published", False),
+        ("only_finished=true", "only_finished", True),
+        ("mirror=null", "mirror", None),
+        ("training={max_epochs: 4}", "training", {"max_epochs": 4, "patience": 15}),
+        ("datasets=[Yacht]", "datasets", ("Yacht",)),
+    ],
+)
+def test_values_of_the_command_line_are_what_the_schema_wants(typed: str, key: str, value: Any) -> None:
+    name, _, text = typed.partition("=")
+    raw = {name: yaml.load(text, Loader=yaml.BaseLoader)}  # as Snakemake reads what is no plain number
+    assert getattr(load(raw), key) == value
+
+
+def test_switches_and_own_data_of_the_command_line_are_what_the_schema_wants(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("1,2\n1,2\n")
+    text = "{switches: {bandwidth_grid: [0.1, 1e-2], pce: null}, own_datasets: {mine: {path: 1.csv, target: 2}}}"
+    study = load(yaml.load(text, Loader=yaml.BaseLoader), tmp_path)
+    assert study.protocol.bandwidth_grid == (0.1, 0.01)
+    assert study.protocol.pce == PROTOCOLS["paper"].pce
+    assert study.own_datasets["mine"].target == "2", "the name of a column stays a text"
+
+
+def test_single_switch_is_changed_against_the_preset() -> None:
     protocol = load({"protocol": "released", "switches": {"pce": "levels", "bandwidth_grid": [0.1]}}).protocol
     assert (protocol.pce, protocol.bandwidth_grid) == ("levels", (0.1,))
     assert protocol.posthoc_on == PROTOCOLS["released"].posthoc_on
 
 
-def test_presets_differ_in_every_one_of_the_eleven_switches() -> None:
+def test_presets_differ_in_every_one_of_the_nineteen_switches() -> None:
     paper, released = (vars(PROTOCOLS[name]) for name in ("paper", "released"))
-    assert len(paper) == 11
+    assert len(paper) == 19
     assert all(paper[name] != released[name] for name in paper)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from qrt.statistics.columns import CURVES
 from qrt.statistics.curves import curve_statistics
-from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+from qrt.statistics.figure_statistics import NOT_RUN, FigureStatistics, LeftOut
 from support.per_epoch_tables import METRICS, PARTS, PLAIN, TRAINED, curve_rows, method_row, study
 
 
@@ -148,7 +148,7 @@ def test_runs_that_cannot_enter_are_left_out_and_counted() -> None:
         LeftOut("QRT on a", 1, "diverged"),
         LeftOut("QRTC on a", 1, "diverged"),
         LeftOut("BASE on a", 2, "no epoch was selected"),
-        LeftOut("QRT on a", 1, "no result"),
+        LeftOut("QRT on a", 1, NOT_RUN),
         LeftOut("QRT on a", 1, "no curve"),
     }
     assert result.splits == 5
@@ -162,7 +162,7 @@ def test_datasets_without_data_or_results_are_one_line_each() -> None:
     result = statistics(curves[curves["dataset"] == "a"], methods, ["b", "a", "c"])
     assert list(result.datasets) == ["a"]
     assert result.asked == 3
-    assert list(result.left_out) == [LeftOut("b", 1, "unavailable: server is down"), LeftOut("c", 1, "no results")]
+    assert list(result.left_out) == [LeftOut("b", 1, "unavailable: server is down"), LeftOut("c", 1, NOT_RUN)]
 
 
 def test_values_that_are_not_finite_do_not_enter_their_epoch(by_hand: tuple[pd.DataFrame, pd.DataFrame]) -> None:
@@ -198,7 +198,7 @@ def test_empty_tables_give_empty_statistics_with_the_documented_columns() -> Non
             name: list(columns) for name, columns in CURVES.items()
         }
         assert (result.splits, list(result.datasets)) == (0, [])
-        assert list(result.left_out) == [LeftOut("a", 1, "no results")]
+        assert list(result.left_out) == [LeftOut("a", 1, NOT_RUN)]
 
 
 def test_whole_study_agrees_with_a_loop_over_runs() -> None:

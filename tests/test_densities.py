@@ -132,7 +132,10 @@ def test_method_without_predictions_is_left_out_with_its_reason() -> None:
 def test_method_outside_the_study_is_left_out() -> None:
     predictions, methods = frames(SPREAD)
     statistics = density_statistics(predictions, methods[methods["method"] != "QRTC"], "abalone")
-    assert [(entry.what, entry.reason) for entry in statistics.left_out] == [("QRTC on abalone", "not in this study")]
+    assert [(entry.what, entry.reason) for entry in statistics.left_out] == [("QRTC on abalone", "not run yet")]
+    figure = draw(predictions, methods[methods["method"] != "QRTC"])
+    assert len(figure.axes) == 2 * 5
+    assert "QRTC" not in words(figure)
 
 
 def test_dataset_without_data_gives_a_figure_that_says_so() -> None:
@@ -143,7 +146,7 @@ def test_dataset_without_data_gives_a_figure_that_says_so() -> None:
     statistics = density_statistics(predictions, unavailable, "space_ga")
     assert statistics.tables["densities"].empty
     assert [entry.what for entry in statistics.left_out] == ["space_ga"]
-    assert "not in this study" in words(draw(predictions, methods, "yprop_4_1"))
+    assert "not run yet" in words(draw(predictions, methods, "yprop_4_1"))
 
 
 def test_curves_targets_and_nll_are_the_numbers_of_the_tables() -> None:

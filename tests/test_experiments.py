@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,14 @@ import pandas as pd
 import pytest
 
 from conftest import PROJECT
+from qrt.data.sheet import paper_datasets
 from qrt.documentation.results import documentation
 from qrt.engine.evaluation import METRICS as EVALUATED
 from qrt.errors import UserError
 from qrt.results.tables import METRICS, RUNS, as_table, concatenate, read_frames, write_rows
 from qrt.study.config import load_config, read_schema
-from qrt.study.cost import training_memory, training_minutes
-from qrt.study.experiments import Experiment, Plan, plan_study
-from qrt.study.family import Family, failed_runs, network_columns
+from qrt.study.experiments import Experiment, Plan, plan_study, x_scale_matters
+from qrt.study.family import CONDITIONS, Family, network_columns
 
 
 def plan(**config: Any) -> Plan:
@@ -24,7 +25,7 @@ def plan(**config: Any) -> Plan:
     return plan_study(load_config(config, schema, PROJECT))
 
 
-def test_paper_trains_the_networks_of_the_spec() -> None:
+def test_paper_trains_the_networks_of_its_experiments() -> None:
     families = plan().families
     assert sum(len(family.networks) for family in families.values()) == 163
     everything = [network for family in families.values() for network in family.networks]
@@ -32,16 +33,18 @@ def test_paper_trains_the_networks_of_the_spec() -> None:
     assert {network.components for network in everything if network.base_model == "mlp"} == {1, 3, 10}
 
 
-def test_full_study_is_about_five_thousand_jobs() -> None:
-    assert len(plan().families) * 57 * 5 <= 4600
+def test_full_study_is_about_six_thousand_jobs_at_most() -> None:
+    trained = 57 * 5 * len(plan().families)
+    evaluated = 57 * len(plan().families)
+    assert trained + evaluated <= 6000
 
 
 def test_an_experiment_needs_the_families_of_its_methods_and_no_others() -> None:
     needs = plan().needs
-    assert needs["main"] == ("mlp-3.plain", "mlp-3.qrt.variance")
-    assert needs["regularised"] == ("mlp-3.plain", "mlp-3.qreg.variance")
-    assert needs["ablation"] == ("mlp-3.ablation.variance",)
-    assert needs["posthoc_map"] == ("mlp-3.qrt.variance",)
+    assert needs["main"] == ("mlp-3.plain", "mlp-3.qrt.variance.same_pass")
+    assert needs["regularised"] == ("mlp-3.plain", "mlp-3.qreg.variance.nll.same_pass")
+    assert needs["ablation"] == ("mlp-3.ablation.variance.trained",)
+    assert needs["posthoc_map"] == ("mlp-3.qrt.variance.same_pass",)
 
 
 def test_protocols_share_what_does_not_depend_on_them() -> None:
@@ -81,17 +84,40 @@ def test_families_and_experiments_survive_the_command_line() -> None:
 def test_rows_name_only_the_settings_that_their_network_depends_on() -> None:
     (everything,) = plan(jobs="coarse").families.values()
     rows = pd.DataFrame([network_columns(everything, network) for network in everything.networks])
-    assert (rows["resnet_form"].notna() == (rows["base_model"] == "resnet")).all()
-    assert (rows["kernel_width"].notna() == (rows["alpha"] != 0)).all()
+    with_map = rows["alpha"] != 0
+    concerned = {
+        "kernel_width": with_map,
+        "resnet": rows["base_model"] == "resnet",
+        "x_scale": pd.Series(False, rows.index),  # a matter of the dataset
+        "free_centres": rows["ablation"] == "QRL",
+        "map_rows_outside": rows["map_size"].notna(),
+        "early_stopping": ~rows["alpha"].isin([0, 1]),
+        "map_centres": with_map & rows["map_size"].isna() & rows["ablation"].isna(),
+    }
+    assert set(concerned) == set(CONDITIONS)
+    for name, networks in concerned.items():
+        assert (rows[name].notna() == networks).all(), name
 
 
-def test_cost_grows_with_the_data_and_with_each_attempt() -> None:
-    family = plan().families["mlp-3.qreg.variance"]
-    small, large = (training_minutes(name, family, 5000, 1) for name in ("Yacht", "Allstate_Claims_Severity"))
-    assert small < large
-    assert training_minutes("Yacht", family, 5000, 2) > small
-    assert training_memory("Yacht", family, 1) < training_memory("Allstate_Claims_Severity", family, 1)
-    assert training_minutes("linear", family, 10, 1) <= small
+def test_scale_of_x_is_a_condition_on_datasets_where_it_matters_alone() -> None:
+    paper, released = plan(), plan(protocol="released")
+    assert set(paper.families_on("linear")) == set(paper.families)
+    matters = next(name for name in paper_datasets() if x_scale_matters(name))
+    assert set(paper.families_on(matters)) == set(paper.families), "the usual scale has no name"
+    assert "mlp-3.plain.epsilon" in released.families_on(matters)
+    scaled = paper.families_on(matters)["mlp-3.plain"], released.families_on(matters)["mlp-3.plain.epsilon"]
+    assert [family.conditions["x_scale"] for family in scaled] == ["unit", "epsilon"]
+    assert all(family.condition("x_scale", network) for family in scaled for network in family.networks)
+    assert x_scale_matters("data of the user's own"), "unknown data may have rare categories"
+
+
+def test_what_happens_after_training_is_no_part_of_what_training_depends_on() -> None:
+    family = plan().families["mlp-3.qrt.variance.same_pass"]
+    other = replace(family, posthoc=tuple((*maps, "KDE") for maps in family.posthoc))
+    assert family.for_training.json == other.for_training.json
+    assert Family.from_json(family.for_training.json).networks == family.networks
+    fewer = replace(family, networks=family.networks[:2])
+    assert fewer.for_training.json != family.for_training.json
 
 
 def test_planning_does_not_import_torch() -> None:
@@ -114,10 +140,9 @@ def test_undocumented_column_is_refused() -> None:
 
 
 def test_tables_are_joined_in_order_and_damage_is_named(tmp_path: Path) -> None:
-    family = plan().families["mlp-3.plain"]
     files = [tmp_path / f"{name}.parquet" for name in ("one", "two")]
-    for number, path in enumerate(files):
-        write_rows(path, failed_runs(path.stem, number, family, "unavailable", "404"), RUNS)
+    for path in files:
+        write_rows(path, [{"dataset": path.stem, "variant": variant} for variant in ("a", "b")], RUNS)
     assert concatenate(files, tmp_path / "all.parquet", RUNS) == 4
     assert read_frames([tmp_path / "all.parquet"], "runs")["dataset"].tolist() == ["one", "one", "two", "two"]
     for content in (b"", b"PAR1", files[1].read_bytes()[:-30]):

@@ -23,8 +23,8 @@ from qrt.data.fetch import next_attempt
 from qrt.data.split_store import load_split
 from qrt.errors import UserError
 from qrt.results.tables import CURVES, RUNS, concatenate, read_frames, write_rows
-from test_data_way import fetch_into, files_below, prepare_in
-from test_study import RESULTS, VOLATILE, Project
+from support.data_folders import fetch_into, files_below, prepare_in
+from support.projects import RESULTS, VOLATILE, Project
 
 # The smallest study: one training job, one job that reads its result.
 SMALLEST: dict[str, Any] = {"datasets": ["linear"], "methods": ["BASE"]}

@@ -167,6 +167,54 @@ def test_footer_says_what_the_figure_stands_on() -> None:
     assert "no source had it" in said
 
 
+def footer_of(name: str, study: StudyConfig, methods: pd.DataFrame) -> str:
+    statistics = figure_statistics(FIGURES[name], study, results_of(study.datasets, methods=methods))
+    return footer(FIGURES[name], statistics, study)
+
+
+def test_footer_names_what_has_not_run_yet() -> None:
+    datasets = paper_names(9)
+    study, methods = study_of(datasets), mock_main_study(datasets, splits=2)
+    assert "not run" not in footer_of("fig21_main_all", study, methods)
+    without_qregc = methods[methods["method"] != "QREGC"]
+    assert footer_of("fig21_main_all", study, without_qregc).endswith("2 splits · not run yet: QREGC")
+    only_seven = without_qregc[without_qregc["dataset"].isin(datasets[2:])]
+    assert footer_of("fig21_main_all", study, only_seven).endswith("not run yet: QREGC, 2 datasets")
+    partly = methods[(methods["method"] != "QREGC") | (methods["dataset"].isin(datasets[1:4]))]
+    assert "not run yet: QREGC on 6 datasets ·" in footer_of("fig21_main_all", study, partly)
+
+
+def test_method_that_has_not_run_yet_is_in_no_table_and_changes_no_other_row() -> None:
+    datasets = paper_names(9)
+    study, methods = study_of(datasets), mock_main_study(datasets, splits=2)
+    artifact = FIGURES["fig21_main_all"]
+    whole, without = (
+        figure_statistics(artifact, study, results_of(datasets, methods=table)).tables
+        for table in (methods, methods[methods["method"] != "QREGC"])
+    )
+    for name in ("per_dataset", "letter_values"):
+        expected = whole[name][whole[name]["method"] != "QREGC"].reset_index(drop=True)
+        pd.testing.assert_frame_equal(without[name].reset_index(drop=True), expected)
+    assert set(without["ranks"]["method"]) == {"BASE", "QRC", "QRTC"}
+
+
+def test_footer_of_a_demonstration_says_so_and_how_long_it_trained() -> None:
+    methods = mock_main_study(["linear", "skewed"], splits=2)
+    study = study_of(["linear", "skewed"], training={"max_epochs": 4, "patience": 2})
+    said = footer_of("fig03_main", study, methods)
+    assert "trained for at most 4 epochs (5,000 in the paper), patience 2 (15 in the paper)" in said
+    assert said.endswith("demonstration: short training on embedded data, no statement about the paper")
+    datasets = paper_names(2)
+    assert "train" not in footer_of("fig21_main_all", study_of(datasets), mock_main_study(datasets, splits=2))
+
+
+def test_titles_name_the_dataset_that_is_shown() -> None:
+    artifact = FIGURES["fig28_predictions_abalone"]
+    assert artifact.title_in(["abalone", "counts"]) == "predictive densities of single test rows of abalone"
+    assert artifact.title_in(["linear", "counts"]) == "predictive densities of single test rows of counts"
+    assert FIGURES["fig01_per_epoch"].title_in(["bimodal"]) == FIGURES["fig01_per_epoch"].title
+
+
 def test_ablations_are_against_the_baseline_of_the_protocol() -> None:
     datasets = paper_names(6)
     results = results_of(datasets, methods=mock_main_study(datasets))

@@ -25,7 +25,7 @@ def test_symlog_axis_shows_all_with_labels_that_keep_apart(
     with style.paper_style():
         figure = plt.figure(figsize=(inches + 2, inches + 2))
         axes = figure.add_axes((1 / (inches + 2), 1 / (inches + 2), inches / (inches + 2), inches / (inches + 2)))
-        style.symlog_axis(axes, which, low, high, threshold)  # type: ignore[arg-type]
+        words = style.symlog_axis(axes, which, low, high, threshold)  # type: ignore[arg-type]
         figure.draw_without_rendering()
         axis = axes.xaxis if which == "x" else axes.yaxis
         start, stop = axes.get_xlim() if which == "x" else axes.get_ylim()
@@ -36,10 +36,34 @@ def test_symlog_axis_shows_all_with_labels_that_keep_apart(
         ticks = axis.get_majorticklocs()
         assert 0 in ticks
         assert all(start <= tick <= stop for tick in ticks)
+        if max(-low, high) > threshold:
+            assert words == f"linear to ±{threshold:g}, then log"
+            assert np.abs(ticks).max() > 1.5 * threshold
+        else:
+            assert words == ""
         boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
         for one, other in pairwise(boxes):
             assert one.x1 < other.x0 if which == "x" else one.y0 < other.y1 and one.y1 - 2 < other.y0
     plt.close("all")
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.02, 0.3), (-0.4, 1.9), (-9.6, 10.9), (-4.2, 4.9)])
+def test_cohens_d_just_beyond_the_linear_part_has_a_label_there(low: float, high: float) -> None:
+    with style.paper_style():
+        axes = plt.figure(figsize=(2, 2)).add_axes((0.2, 0.2, 0.5, 0.5))
+        style.symlog_axis(axes, "x", low, high, 1.0)
+        ticks = axes.xaxis.get_majorticklocs()
+        for side in (-1, 1):
+            is_beyond = max(side * low, side * high) > 1
+            assert (side * ticks > 1).any() == is_beyond
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("method", "name"), [("alpha=-0.05", "α = −0.05"), ("alpha=2", "α = 2"), ("QRTC b=0.1", "QRTC b=0.1")]
+)
+def test_weights_of_the_entropy_term_are_named_as_in_formulas(method: str, name: str) -> None:
+    assert style.method_name(method) == name
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ from qrt.data.mirror import fetch_mirror
 from qrt.data.raw_table import SourceUnavailable
 from qrt.errors import UserError
 from qrt.study.config import StudyConfig, load_config, read_schema
+from support.data_folders import MANIFEST, yacht_csv
 from support.snakemake_calls import SNAKEMAKE, environment
-from test_data_way import MANIFEST, yacht_csv
 
 SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
 HARMFUL = (

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from scipy import stats
 from torch import Tensor, nn
 
 from qrt.engine.named_tensors import NamedTensors
-from qrt.engine.network import MLP, Network
+from qrt.engine.network import MLP, Backward, Network, Repeat, of_networks
 from qrt.engine.optimiser import StackedAdamW
 from qrt.engine.random_streams import dropout_mask, stream
 from qrt.engine.resnet import ResNet
@@ -221,6 +222,53 @@ def test_numbers_of_parameters_are_those_of_the_architectures() -> None:
     head = 256 * 9 + 9
     assert count(ResNet(8, 3, "paper")) == 9 * 256 + 8 * (257 * 512 + 513 * 256) + norms + head
     assert count(ResNet(8, 3, "released")) == 9 * 256 + 8 * (257 * 1024 + 513 * 256) + norms + head
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+@pytest.mark.parametrize("repeated", [slice(0, 3), slice(1, 3), slice(0, 1)])
+def test_repeated_pass_of_mlp_shares_hidden_layers_and_is_a_second_pass(dropout: float, repeated: slice) -> None:
+    network = MLP(FEATURES, 3, dropout)
+    tensors = stacked(network, 3)
+    first, second = ([mask.double() for mask in network.masks(ROWS, stream(seed, "dropout"))] for seed in (0, 1))
+    weights = torch.randn(2, 3, 9, ROWS, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+    def outputs_and_gradients(pass_of: Callable[..., tuple[Tensor, Backward, Repeat]]) -> dict[str, Tensor]:
+        gradients = {name: torch.zeros_like(tensors[name]) for name in network.parameter_shapes}
+        outputs, backward, repeat = pass_of(tensors, rows_of_x(), first)
+        again, backward_of_repetition = repeat(repeated, second)
+        backward_of_repetition(weights[1, repeated], of_networks(gradients, repeated))
+        backward(weights[0], gradients)
+        return {**gradients, "outputs": outputs, "outputs again": again}
+
+    shared = outputs_and_gradients(network.forward_repeatable)
+    whole = outputs_and_gradients(partial(Network.forward_repeatable, network))
+    for name, found in shared.items():
+        torch.testing.assert_close(found, whole[name], rtol=1e-10, atol=1e-12)
+    for number in range(3):
+        leaves = {name: tensor[number].clone().requires_grad_() for name, tensor in tensors.items()}
+        passes = [(first, 0), (second, 1)] if number in range(3)[repeated] else [(first, 0)]
+        loss = torch.zeros((), dtype=torch.float64)
+        for masks, which in passes:
+            hidden = rows_of_x()
+            for layer in (1, 2, 3):
+                hidden = torch.relu(hidden @ leaves[f"hidden{layer}.weight"] + leaves[f"hidden{layer}.bias"])
+            outputs = leaves["output.weight"] @ Mask(masks)(hidden).T + leaves["output.bias"]
+            loss = loss + (outputs * weights[which, number]).sum()
+        for (name, _), gradient in zip(leaves.items(), torch.autograd.grad(loss, list(leaves.values())), strict=True):
+            torch.testing.assert_close(shared[name][number], gradient, rtol=1e-9, atol=1e-10)
+
+
+def test_repeated_pass_of_resnet_is_a_pass_of_its_own() -> None:
+    network = ResNet(FEATURES, 1, "released")
+    tensors = stacked(network, 2)
+    first, second = ([mask.double() for mask in network.masks(ROWS, stream(seed, "dropout"))] for seed in (0, 1))
+    _, _, repeat = network.forward_repeatable(tensors, rows_of_x(), first)
+    outputs, backward = repeat(slice(1, 2), second)
+    found = {name: torch.zeros_like(tensors[name][1:]) for name in network.parameter_shapes}
+    backward(torch.ones_like(outputs), found)
+    weight = torch.tensor([0.0, 1.0], dtype=torch.float64).view(2, 1, 1).expand(2, 3, ROWS)
+    for name, gradient in gradients_of(network, tensors, second, weight).items():
+        torch.testing.assert_close(found[name], gradient[1:], rtol=1e-8, atol=1e-10)
 
 
 def test_dropout_mask_drops_the_share_it_should_and_keeps_the_mean() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from qrt.engine import mixture as gaussian
+from qrt.engine import reflected_density
 from qrt.engine.calibration_map import fit_map, kernel_scale
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.mixture_terms import from_raw_outputs, mixture_terms
@@ -218,11 +219,45 @@ def assert_step_is_that_of_the_reference(case: Case, variant: Variant) -> None:
 
 @pytest.mark.parametrize("batch", [16, 48])  # the pairwise formula and the series
 @pytest.mark.parametrize(("alpha", "bandwidth"), [(1.0, 0.1), (-0.2, 0.05), (2.0, 0.5)])
+@pytest.mark.parametrize("formula", ["fast", "pairwise"])
 def test_a_second_pass_gives_the_centres_and_takes_its_share_of_the_gradient(
-    batch: int, alpha: float, bandwidth: float
+    batch: int, alpha: float, bandwidth: float, formula: str
 ) -> None:
     variant = Variant(alpha=alpha, bandwidth=bandwidth)
-    assert_step_is_that_of_the_reference(one_network(variant, batch, map_centres="second_pass"), variant)
+    case = one_network(variant, batch, map_centres="second_pass", map_formula=formula)
+    assert_step_is_that_of_the_reference(case, variant)
+
+
+def losses_and_gradients(**switches: Any) -> tuple[Tensor, dict[str, Tensor]]:
+    """Losses (R,) and gradients of the first step of a stack of every kind, cut into several passes."""
+    qrt = Variant(alpha=1.0, bandwidth=0.1)
+    kinds = [Variant(), qrt, replace(qrt, bandwidth=0.3), replace(qrt, alpha=-0.2), replace(qrt, map_size=200)]
+    kinds += [replace(qrt, ablation=ablation) for ablation in ("QRI", "QRG", "QRL")]
+    data = small_split(train=512)
+    x, y = (torch.from_numpy(part) for part in data.part("train"))
+    settings = TrainingSettings(**switches)
+    stack = Stack(MLP(x.shape[1], 3), kinds, settings, SEED, batch_rows=len(x), map_rows=len(x))
+    Validation((x, y), (x, y), settings, SEED).fix_initial_centres(stack)
+    assert len(stack.passes(len(x))) > 1
+    losses = TrainingStep(stack, x, y, settings, SEED)(torch.arange(len(x)))
+    return losses, stack.gradients.views
+
+
+@pytest.mark.parametrize("map_centres", ["same_pass", "second_pass"])
+def test_training_by_the_pairwise_formula_is_the_same_by_rounding(
+    map_centres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fast_losses, fast = losses_and_gradients(map_centres=map_centres)
+
+    def not_the_released_way(*arguments: object) -> None:
+        raise AssertionError("the series, or layers shared between passes")
+
+    monkeypatch.setattr(reflected_density, "_series", not_the_released_way)
+    monkeypatch.setattr(MLP, "forward_repeatable", not_the_released_way)
+    losses, gradients = losses_and_gradients(map_centres=map_centres, map_formula="pairwise")
+    torch.testing.assert_close(losses, fast_losses, rtol=1e-5, atol=1e-5)
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(gradient, fast[name], rtol=1e-3, atol=2e-4 * float(fast[name].abs().max()))
 
 
 def test_a_second_pass_without_dropout_is_the_first_pass_again() -> None:

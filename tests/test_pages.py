@@ -12,12 +12,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from qrt.claims.verdict import VERDICTS
 from qrt.pages.agreement import agreement_markdown, agreement_page
 from qrt.pages.disagreements import disagreements_csv, disagreements_markdown, disagreements_page, in_order, sd_answer
 from qrt.pages.landing import landing_page
-from qrt.pages.page import DEMONSTRATION, Cell, Column, Html, Row, document, html, table, tag
+from qrt.pages.page import Cell, Column, Html, Row, document, html, table, tag
 from qrt.pages.passages import TITLES
-from qrt.pages.readings import VERDICTS, changed_verdicts, summary_lines, switches_by_claim, tally
+from qrt.pages.readings import changed_verdicts, summary_lines, switches_by_claim, tally
 from qrt.pages.scorecard import scorecard_csv, scorecard_markdown, scorecard_page
 from qrt.pages.strip import strip
 from qrt.pages.study_words import StudyWords
@@ -30,6 +31,7 @@ from support.mock_verdicts import (
     ABSTRACT,
     BY_DEFINITION,
     CHANGED_AFTER_RUN,
+    DEMONSTRATION,
     HOSTILE,
     NEW_COLUMNS,
     ON_TRAINING,

@@ -12,11 +12,11 @@ from urllib.parse import unquote
 import matplotlib.pyplot as plt
 import pytest
 
+from qrt.claims.verdict import VERDICTS
 from qrt.figures import style
 from qrt.figures.agreement import draw_agreement
 from qrt.pages.agreement import agreement_page
 from qrt.pages.disagreements import disagreements_page
-from qrt.pages.readings import VERDICTS
 from qrt.pages.scorecard import scorecard_page
 from qrt.study.artifacts import ARTIFACTS, FIGURES
 from support.browser import CHROMIUM, Browser

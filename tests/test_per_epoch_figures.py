@@ -54,9 +54,9 @@ def check_panel(axes: Axes, of: FigureStatistics, dataset: str, metric: str, par
     for method in ("BASE", "QRT"):
         curve = rows_of(of.tables["curves"], method=method, **place)
         assert len(curve)
-        drawn = line(axes, f"{method} curve")
-        np.testing.assert_array_equal(drawn.get_xdata(), curve["epoch"])
-        np.testing.assert_array_equal(drawn.get_ydata(), curve["mean"])
+        points = np.array(line(axes, f"{method} curve of fewer runs").get_xydata()).reshape(-1, 2)
+        fewer = curve[~curve["all_alive"]]
+        np.testing.assert_array_equal(points[~np.isnan(points[:, 0])], fewer[["epoch", "mean"]])
         of_all = np.asarray(line(axes, f"{method} curve of all runs").get_ydata(), dtype=float)
         np.testing.assert_array_equal(of_all, curve["mean"].where(curve["all_alive"]))
         bar = rows_of(of.tables["selected"], method=method, **place).iloc[0]
@@ -100,6 +100,29 @@ def test_pages_draw_the_tables(part: str) -> None:
         check_panel(axes, of, dataset, "pce", part)
         assert axes.get_title() == short_name(dataset)
     assert len(figure.legends) == 1
+
+
+def test_no_line_is_drawn_across_the_epoch_where_a_run_stops() -> None:
+    curve = {"dataset": "a", "method": "QRT", "part": "train", "metric": "pce", "standard_error": 0.1}
+    runs = [3, 3, 2, 2, 1, 2, 2]
+    curves = pd.DataFrame({"epoch": np.arange(1, 8), "runs": runs, "mean": np.arange(7.0)} | curve)
+    curves["all_alive"] = curves["runs"] == 3
+    selected = pd.DataFrame(columns=["dataset", "method", "part", "metric", "mark", "selected_epoch", "value"])
+    of = FigureStatistics({"curves": curves, "selected": selected}, datasets=["a"])
+    figure = draw_pages(of, metric="pce", part="train", title="t", datasets=["a"])
+    thin = line(figure.axes[0], "QRT curve of fewer runs")
+    np.testing.assert_array_equal(thin.get_xdata(), [3, 4, np.nan, 5, np.nan, 6, 7, np.nan])
+    assert thin.get_markevery() == [3]  # a point alone would not be seen as a line
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["QRT", "after the first run has stopped"]
+
+
+def test_letters_at_ticks_can_be_read_in_print() -> None:
+    names = [str(number) for number in range(57)]
+    of = statistics(*study(names, splits=2, epochs=4), *names)
+    figure = draw_pages(of, metric="pce", part="train", title="t", datasets=names)
+    labels = [label for axes in figure.axes for label in (*axes.get_xticklabels(), *axes.get_yticklabels())]
+    assert min(float(label.get_fontsize()) for label in labels) >= 6
 
 
 def test_published_values_are_drawn_one_epoch_later() -> None:
@@ -183,7 +206,7 @@ def test_long_names_and_dollar_signs_are_shown_as_they_are() -> None:
     of = statistics(*study([LONG_NAME, "$$"]), LONG_NAME, "$$")
     figure = draw_pages(of, metric="pce", part="train", title="100 $ or $x", datasets=[LONG_NAME, "$$"])
     figure.canvas.draw()
-    assert figure.axes[0].get_title() == "a_dataset_wit…"
+    assert figure.axes[0].get_title() == "a_dataset_with_a_…"
     assert figure.axes[1].get_title() == r"\$\$"
     draw_decomposition(of, datasets=[LONG_NAME, "$$"], title="100 $ or $x").canvas.draw()
 
@@ -210,7 +233,7 @@ def test_equal_values_one_split_and_one_epoch_can_be_drawn() -> None:
     for axes in figure.axes:
         low, high = axes.get_ylim()
         assert low < 0.1 < high
-        assert line(axes, "BASE curve").get_marker() == "o"  # a line through one point would not be seen
+        assert line(axes, "BASE curve of all runs").get_marker() == "o"  # a line through one point would not be seen
 
 
 def test_limits_leave_out_first_epochs_that_explode_and_keep_bars_and_stars() -> None:

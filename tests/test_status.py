@@ -7,20 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from qrt.results.tables import RUNS, write_rows
+from qrt.parquet_file import write_rows
 from qrt.running.attempts import noted_attempt
 from qrt.running.status import Job, JobFiles, Status, is_running, progress_line
 from qrt.study.cost import START_SECONDS
+from qrt.training.networks_file import NETWORKS
 
 
 def job(folder: Path, name: str, estimate: float) -> Job:
-    return Job(folder / f"{name}.runs.parquet", folder / f"{name}.attempts.json", estimate)
+    return Job(folder / f"{name}.networks.parquet", folder / f"{name}.attempts.json", estimate)
 
 
 def finish(done: Job, *seconds: float, status: str = "ok") -> None:
-    """Two readings of each network, which share its time."""
+    """The networks of a job and their times."""
     rows = [{"variant": str(i), "train_seconds": value, "status": status} for i, value in enumerate(seconds)]
-    write_rows(done.runs, rows * 2, RUNS)
+    write_rows(done.networks, rows, NETWORKS)
 
 
 def test_what_is_left_is_scaled_by_what_finished_jobs_took(tmp_path: Path) -> None:
@@ -49,26 +50,26 @@ def test_running_failed_and_given_up_jobs_are_told_apart(tmp_path: Path) -> None
     files = JobFiles([running, failed, given_up, waiting])
     with noted_attempt(running.notes, 1, "much"):
         now = files.status()
-    parts = "1 of 4 training jobs done (25%), 1 of them in vain (memory or time), 1 running, 1 failed, 1 waiting"
+    parts = "1 of 4 training jobs done (25%), 1 of them gave up (out of memory or time), 1 running, 1 failed, 1 waiting"
     assert now.counts() == parts
     assert "1 interrupted" in now.lines(2, study_runs=False)[0]
 
 
-def test_jobs_that_run_anew_are_done_when_their_results_are_new(tmp_path: Path) -> None:
+def test_jobs_that_run_again_are_done_when_their_results_are_new(tmp_path: Path) -> None:
     again = job(tmp_path, "a", 10.0)
     finish(again, 3.0)
-    os.utime(again.runs, (1, 1))
-    files = JobFiles([again], anew=True)
+    os.utime(again.networks, (1, 1))
+    files = JobFiles([again], again=True)
     assert files.status().done == 0
     finish(again, 3.0)
     assert files.status().done == 1
-    again.runs.unlink()
+    again.networks.unlink()
     assert files.status().done == 1, "what was counted once is remembered"
 
 
 def test_damaged_results_do_not_stop_the_counting(tmp_path: Path) -> None:
     damaged = job(tmp_path, "a", 10.0)
-    damaged.runs.write_bytes(b"not Parquet")
+    damaged.networks.write_bytes(b"not Parquet")
     assert JobFiles([damaged]).status().done == 1
 
 

@@ -10,76 +10,23 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 
-from conftest import PROJECT
 from qrt.claims.claim import paper_claims
 from qrt.study.artifacts import ARTIFACTS, FIGURES, in_order
-from qrt.study.config import load_config, read_schema
 from support.browser import CHROMIUM, Browser
-from support.snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
+from support.projects import RESULTS, TINY, Project, comparable
+from support.snakemake_calls import environment
 
 pytestmark = pytest.mark.workflow
 
-TINY: dict[str, Any] = {
-    "datasets": ["linear", "skewed"],
-    "sources": ["mirror"],
-    "splits": [0],
-    "base_models": ["MLP-3"],
-    "methods": ["BASE", "QRC", "QRTC"],
-    "switches": {"bandwidth_grid": [0.1], "lambda_grid": [0, 0.05]},
-    "grids": {"bandwidth_study": [0.1], "alpha_study": [0, 1], "map_sizes": [8]},
-    "training": {"max_epochs": 4, "patience": 2},
-}
-SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
-RESULTS = load_config(TINY, SCHEMA, PROJECT).results
 # The tables alone: what a test of training need not draw.
 TABLES = [f"{RESULTS}/{name}.parquet" for name in ("runs", "methods", "curves", "predictions", "times")]
 # The first artifact of each kind, and the pages: what draws, counts and judges.
 KINDS = {artifact.kind: name for name, artifact in reversed(ARTIFACTS.items())}
 ONE_OF_EACH_KIND = ["tables", *KINDS.values(), "scorecard", "agreement"]
-VOLATILE = ["train_seconds", "package_version", "torch_version", "threads", "cpu"]
-
-
-class Project:
-    """A copy of the project in `folder`, which a test may change, and the studies it runs there."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    @classmethod
-    def new(cls, folder: Path) -> Project:
-        for name in ("Snakefile", "config.yaml", "environment.yml", "README.md"):
-            shutil.copy(PROJECT / name, folder)
-        for name in ("src", "workflow"):
-            shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-        (folder / "profiles").symlink_to("workflow/profiles")
-        return cls(folder)
-
-    def command(self, *arguments: str, **config: Any) -> tuple[list[str], dict[str, str]]:
-        (self.folder / "study.yaml").write_text(yaml.safe_dump(TINY | config))
-        command = [*SNAKEMAKE, *arguments, "--cores", "2", "--configfile", "study.yaml"]
-        return command, environment(PYTHONPATH=str(self.folder / "src"))
-
-    def run(self, *arguments: str, **config: Any) -> subprocess.CompletedProcess[str]:
-        command, variables = self.command(*arguments, **config)
-        return subprocess.run(command, cwd=self.folder, env=variables, capture_output=True, text=True, check=False)
-
-    def planned(self, *arguments: str, **config: Any) -> dict[str, int]:
-        """Number of jobs by rule that a call would run now."""
-        return planned_jobs(self.run(*arguments, *DRY_RUN, **config))
-
-    def change(self, file: str, old: str, new: str) -> None:
-        text = (self.folder / file).read_text()
-        assert old in text
-        (self.folder / file).write_text(text.replace(old, new, 1))
-
-    def table(self, name: str) -> pd.DataFrame:
-        return pd.read_parquet(self.folder / RESULTS / f"{name}.parquet")
 
 
 @pytest.fixture(scope="module")
@@ -209,11 +156,6 @@ def test_other_protocol_has_its_own_results_and_shares_what_it_can(copy: Project
 def test_one_experiment_trains_only_what_it_needs(tmp_path: Path) -> None:
     project = Project.new(tmp_path)
     assert project.planned(f"{RESULTS}/methods/base_train.parquet", methods=["BASE-TRAIN", "QRTC"])["train"] == 2
-
-
-def comparable(project: Project) -> dict[str, pd.DataFrame]:
-    tables = {name: project.table(name) for name in ("runs", "methods", "curves", "predictions")}
-    return {name: table.drop(columns=VOLATILE, errors="ignore") for name, table in tables.items()}
 
 
 def kill_training_job(group: int) -> bool:

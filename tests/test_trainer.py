@@ -460,15 +460,15 @@ def with_changed(data: SplitData, array: str, row: int, value: float) -> SplitDa
         (replace(small_split(), x=np.zeros((168, 0), dtype=np.float32)), "no columns"),
         (replace(small_split(), x=np.zeros((168, 2), dtype=np.float16)), "float32"),
         (
-            replace(small_split(), sizes={"train": 0, "calibration": 20, "validation": 32, "test": 20}),
+            replace(small_split(), sizes={"train": 0, "calibration": 116, "validation": 32, "test": 20}),
             "train: there are no rows",
         ),
         (
-            replace(small_split(), sizes={"train": 96, "calibration": 20, "validation": 0, "test": 20}),
+            replace(small_split(), sizes={"train": 128, "calibration": 20, "validation": 0, "test": 20}),
             "validation: there are no rows",
         ),
         (
-            replace(small_split(), sizes={"train": 1, "calibration": 20, "validation": 32, "test": 20}),
+            replace(small_split(), sizes={"train": 1, "calibration": 115, "validation": 32, "test": 20}),
             "at least 2 training rows",
         ),
     ],
@@ -516,6 +516,7 @@ def test_impossible_variants_are_refused_in_words(changes: dict[str, Any], messa
         {"early_stopping": "crps"},
         {"free_centres": "moved"},
         {"map_rows_outside": "all"},
+        {"map_formula": "slow"},
     ],
 )
 def test_impossible_settings_are_refused_in_words(changes: dict[str, Any]) -> None:

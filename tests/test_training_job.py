@@ -1,138 +1,148 @@
-"""One training job: its rows are the readings of its networks."""
+"""One training job: it writes what its networks say on the rows that an evaluation needs, and no metric."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
-from qrt.data.fetch import fetch
-from qrt.data.prepared_store import prepare_dataset
-from qrt.data.split_store import load_split
-from qrt.engine.calibration_map import fit_map
-from qrt.engine.predictive import predictive_from_outputs
+from qrt.code_version import dependencies
+from qrt.data.record import data_checksum, file_sha256, read_record, write_record
+from qrt.data.split import split_rows
+from qrt.data.split_store import load_split, load_targets
 from qrt.engine.trainer import TrainingSettings, map_rows, train_stack
 from qrt.engine.variant import Variant
-from qrt.results.tables import CURVES, PREDICTIONS, RUNS, as_table
 from qrt.study.family import Family
-from qrt.training.family_job import JobResult, train_family
+from qrt.training.family_job import run_seed, train_family, training_settings
+from qrt.training.networks_file import NETWORKS, PARTS, NetworkResult, read_networks, write_networks
+from support.small_jobs import BASE, FAMILY, PLAIN, QRT, TRAINING, prepared_dataset, train_into
 
-BASE, PLAIN = Variant(trained_on="train+calibration"), Variant()
-QRT = Variant(alpha=1.0, bandwidth=0.2)
-TRAINING = {"max_epochs": 4, "patience": 2}
-FAMILY = Family(
-    name="all",
-    networks=(BASE, PLAIN, QRT),
-    posthoc=(("none",), ("none", "REFL"), ("none", "REFL", "KDE")),
-    kernel_width="scale",
-    resnet_form=None,
-    curves=True,
-)
+SETTINGS = TrainingSettings(max_epochs=4, patience=2, kernel_width="scale")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    here = tmp_path_factory.mktemp("data")
-    table, record = here / "raw.parquet", here / "raw.json"
-    place = {"cache": here / "cache", "lock": here / "lock.json"}
-    fetch("skewed", table, record, attempt=1, sources=[], mirror=None, own=None, **place)
-    prepare_dataset("skewed", table, record, here / "prepared")
-    return here / "prepared"
+    return prepared_dataset(tmp_path_factory.mktemp("data"), "skewed")
 
 
 @pytest.fixture(scope="module")
-def result(folder: Path) -> JobResult:
-    return train_family("skewed", folder, 1, FAMILY, TRAINING, examples=True, log=lambda line: None)
+def networks(folder: Path) -> dict[Variant, NetworkResult]:
+    file = train_into(folder / "split1.networks.parquet", folder, 1)
+    return {network.variant: network for network in read_networks(file, FAMILY.networks)}
 
 
-def readings(result: JobResult, network: Variant) -> set[tuple[object, ...]]:
-    columns = ("posthoc_map", "posthoc_on", "posthoc_bandwidth", "kernel_width")
-    return {tuple(row[name] for name in columns) for row in result.runs if row["variant"] == network.id}
-
-
-def test_every_reading_that_needs_no_training_is_a_row(result: JobResult) -> None:
-    assert readings(result, BASE) == {("none", "base", None, None)}
-    assert readings(result, PLAIN) == {
-        ("none", "base", None, None),
-        ("REFL", "base", 0.1, "variance"),
-        ("REFL", "base", 0.1, "scale"),
-    }
-    assert readings(result, QRT) == {
-        ("none", "base", None, "scale"),
-        ("none", "training_map", None, "scale"),
-        *((name, on, b, "scale") for name in ("REFL", "KDE") for on in ("base", "training_map") for b in (0.1, 0.2)),
-    }
-    assert all(row["status"] == "ok" for row in result.runs)
-
-
-def test_released_reading_puts_the_calibration_map_on_the_training_map(result: JobResult, folder: Path) -> None:
-    # Written out: F' = Phi_cal o Phi_train o F on the original scale (spec, section 8, rows 1 and 11).
+def test_outputs_are_those_of_the_network_on_each_part(networks: dict[Variant, NetworkResult], folder: Path) -> None:
     data = load_split(folder, 1)
-    settings = TrainingSettings(max_epochs=4, patience=2, kernel_width="scale")
-    (network,) = train_stack(data, [QRT], settings, seed=1)
-
-    def pits_and_log_density(part: str, rows: np.ndarray | slice = slice(None)) -> tuple[torch.Tensor, torch.Tensor]:
-        x, y = data.part(part)
-        log_density, pit = predictive_from_outputs(network.outputs(x[rows])).log_density_and_pit(
-            torch.from_numpy(y[rows]).double()
-        )
-        return pit, log_density
-
-    train_pits, _ = pits_and_log_density("train", map_rows(data.sizes["train"], 1).numpy())
-    inner = fit_map("REFL", train_pits, 0.2, "scale")
-    outer = fit_map("REFL", inner.cdf(pits_and_log_density("calibration")[0]), 0.1, "scale")
-    pit, log_density = pits_and_log_density("test")
-    total = log_density + inner.log_density(pit) + outer.log_density(inner.cdf(pit)) - np.log(data.y_scale)
-    (row,) = (
-        row
-        for row in result.runs
-        if row["variant"] == QRT.id
-        and (row["posthoc_map"], row["posthoc_on"], row["posthoc_bandwidth"]) == ("REFL", "training_map", 0.1)
-    )
-    assert row["test_nll"] == pytest.approx(-float(total.mean()), abs=1e-4)
+    (trained,) = train_stack(data, [QRT], SETTINGS, seed=1)
+    for part in ("validation", "calibration", "test"):
+        assert torch.equal(networks[QRT].outputs[part], trained.outputs(data.part(part)[0]))
+    x, _ = data.part("train")
+    assert torch.equal(networks[QRT].outputs["map"], trained.outputs(x[map_rows(len(x), 1).numpy()]))
 
 
-def test_curves_are_of_networks_on_training_rows(result: JobResult) -> None:
-    curves = pd.DataFrame(result.curves)
-    assert set(curves["variant"]) == {PLAIN.id, QRT.id}
-    assert set(curves["epoch"]) == {2, 4}
+def test_parts_are_those_that_the_evaluation_of_a_network_needs(networks: dict[Variant, NetworkResult]) -> None:
+    always = {"validation", "calibration", "test"}
+    assert set(networks[BASE].outputs) == always, "no map, no per-epoch records"
+    assert set(networks[PLAIN].outputs) == always | {"curves"}
+    assert set(networks[QRT].outputs) == always | {"curves", "map"} == set(PARTS)
 
 
-def test_values_on_training_rows_are_those_of_the_curve_at_the_selected_epoch(result: JobResult, folder: Path) -> None:
-    scale = np.log(load_split(folder, 1).y_scale)
-    curves = pd.DataFrame(result.curves)
-    for network, reading, column in ((PLAIN, "base", "nll_base"), (QRT, "training_map", "nll_recalibrated")):
-        here = curves[(curves["variant"] == network.id) & (curves["part"] == "train")]
-        selected = here[here["epoch"] == here["selected_epoch"]].iloc[0]
-        (row,) = (
-            row
-            for row in result.runs
-            if (row["variant"], row["posthoc_map"], row["posthoc_on"]) == (network.id, "none", reading)
-        )
-        assert row["train_nll"] == pytest.approx(selected[column] + scale, abs=1e-4)
-        assert row["train_pce_levels"] == pytest.approx(selected["pce"], abs=1e-3)
-    assert all("train_nll" not in row for row in result.runs if row["variant"] == BASE.id)
+def test_no_metric_is_written_and_none_is_computed() -> None:
+    words = ("nll", "pce", "crps", "coverage", "rmse", "mae")
+    assert not [name for name in NETWORKS if any(word in name for word in words)]
+    assert "qrt.engine.evaluation" not in dependencies("qrt.commands.train")
 
 
-def test_example_densities_are_densities_over_the_central_mass(result: JobResult) -> None:
-    predictions = pd.DataFrame(result.predictions)
-    plain = predictions[(predictions["variant"] == PLAIN.id) & (predictions["posthoc_map"] == "none")]
-    for _, row in plain.groupby("row"):
-        assert 0.98 < np.trapezoid(row["density"], row["y"]) < 1.001
-        assert row["y"].min() <= row["target"].iloc[0] <= row["y"].max()
-        at_target = np.interp(row["target"].iloc[0], row["y"], row["density"])
-        assert at_target == pytest.approx(np.exp(-row["nll"].iloc[0]), rel=0.02, abs=1e-3)
+def test_network_remembers_how_and_on_what_it_was_trained(networks: dict[Variant, NetworkResult], folder: Path) -> None:
+    for network in networks.values():
+        assert (network.status, network.reason, network.epochs) == ("ok", "", 4)
+        assert network.selected_epoch in (2, 4)
+        assert network.train_seconds is not None
+        assert network.train_seconds > 0
+        assert (network.code, network.threads) == ("the code", 1)
+        assert network.torch_version == torch.__version__
+        assert network.data == data_checksum(read_record(folder / "record.json"))
 
 
-def test_rows_have_documented_columns_only(result: JobResult) -> None:
-    for rows, columns in ((result.runs, RUNS), (result.curves, CURVES), (result.predictions, PREDICTIONS)):
-        assert len(as_table(rows, columns)) == len(rows)
+def test_records_per_epoch_are_of_networks_on_training_rows(networks: dict[Variant, NetworkResult]) -> None:
+    assert networks[BASE].curves is None
+    for network in (PLAIN, QRT):
+        curves = networks[network].curves
+        assert curves is not None
+        assert {(record.epoch, record.part) for record in curves} == {
+            (epoch, part) for epoch in (2, 4) for part in ("train", "validation")
+        }
 
 
-def test_same_job_gives_the_same_rows(result: JobResult, folder: Path) -> None:
-    again = train_family("skewed", folder, 1, FAMILY, TRAINING, examples=True, log=lambda line: None)
-    first, second = (pd.DataFrame(job.runs).drop(columns="train_seconds") for job in (result, again))
-    pd.testing.assert_frame_equal(first, second, check_exact=True)
+def test_file_gives_back_every_bit(folder: Path, tmp_path: Path) -> None:
+    kinds = (Variant(alpha=1.0, bandwidth=0.2, ablation="QRL"), PLAIN)
+    family = Family("f", kinds, (), True, {"kernel_width": "variance", "free_centres": "trained"})
+    before = train_family(folder, 0, 0, family, TRAINING, log=lambda line: None)
+    write_networks(tmp_path / "file.parquet", before)
+    after = read_networks(tmp_path / "file.parquet", kinds)
+    for one, other in zip(before, after, strict=True):
+        plain = {name: value for name, value in vars(one).items() if name not in ("outputs", "centres")}
+        assert plain == {name: getattr(other, name) for name in plain}
+        assert {part: tensor.tolist() for part, tensor in one.outputs.items()} == {
+            part: tensor.tolist() for part, tensor in other.outputs.items()
+        }
+    assert before[0].centres is not None
+    assert after[0].centres is not None
+    # Kept in single precision, as they were trained.
+    assert torch.equal(before[0].centres.float(), after[0].centres)
+    assert after[1].centres is None
+
+
+def test_network_whose_outputs_overflow_outside_training_has_diverged(folder: Path, tmp_path: Path) -> None:
+    overflowing = tmp_path / "skewed"
+    overflowing.mkdir()
+    x = np.load(folder / "x.npy")
+    column = np.zeros((len(x), 1), np.float32)
+    column[split_rows(len(x), 0).test[0]] = np.inf  # as in a network that overflows
+    np.save(overflowing / "x.npy", np.hstack([x, column]))
+    np.save(overflowing / "y.npy", np.load(folder / "y.npy"))
+    checksums = {f"{name}_sha256": file_sha256(overflowing / f"{name}.npy") for name in "xy"}
+    write_record(overflowing / "record.json", {"dataset": "d", "status": "available", "reason": ""} | checksums)
+    (network,) = train_family(overflowing, 0, 0, replace(FAMILY, networks=(PLAIN,)), TRAINING, log=lambda line: None)
+    assert (network.status, network.reason) == ("diverged", "its outputs on test rows are not finite")
+    assert network.outputs == {}
+
+
+def test_same_job_gives_the_same_networks(networks: dict[Variant, NetworkResult], folder: Path) -> None:
+    for again in train_family(folder, 1, 0, FAMILY, TRAINING, log=lambda line: None):
+        first = networks[again.variant]
+        assert all(torch.equal(again.outputs[part], first.outputs[part]) for part in first.outputs)
+        assert again.curves == first.curves
+
+
+def test_another_seed_starts_from_other_weights_on_the_same_rows(
+    networks: dict[Variant, NetworkResult], folder: Path
+) -> None:
+    (other,) = train_family(folder, 1, 1, replace(FAMILY, networks=(PLAIN,)), TRAINING, log=lambda line: None)
+    first = networks[PLAIN]
+    assert other.data == first.data
+    assert other.outputs["test"].shape == first.outputs["test"].shape
+    assert not torch.equal(other.outputs["test"], first.outputs["test"])
+
+
+def test_seeds_of_all_splits_and_starts_differ_and_start_0_has_the_number_of_its_split() -> None:
+    assert [run_seed(split, 0) for split in range(5)] == [0, 1, 2, 3, 4]
+    seeds = [run_seed(split, seed) for split in (0, 4, 9999) for seed in range(5)]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_conditions_of_a_family_are_the_settings_of_its_training() -> None:
+    conditions = {"resnet": "layernorm_reglu", "map_centres": "second_pass", "x_scale": "epsilon"}
+    family = Family("f", (QRT,), (), False, conditions)
+    settings = training_settings(family, TRAINING)
+    assert (settings.resnet_form, settings.map_centres, settings.max_epochs) == ("released", "second_pass", 4)
+    assert settings.early_stopping == TrainingSettings().early_stopping, "concerns none of them"
+
+
+def test_targets_alone_are_those_of_the_whole_split(folder: Path) -> None:
+    data, targets = load_split(folder, 1), load_targets(folder, 1)
+    assert np.array_equal(targets.y, data.y)
+    assert (targets.sizes, targets.y_mean, targets.y_scale) == (data.sizes, data.y_mean, data.y_scale)

@@ -1,4 +1,4 @@
-"""Tuning on hand-made tables (spec, section 5)."""
+"""Tuning on hand-made tables (docs/protocol.md, section 5)."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def run(network: Variant, split: int = 0, **changes: Any) -> dict[str, Any]:
     row = dict.fromkeys(RUNS) | {
         "dataset": "d",
         "split": split,
+        "seed": 0,
         "variant": network.id,
         "alpha": network.alpha,
         "bandwidth": network.bandwidth,
@@ -39,6 +40,10 @@ def run(network: Variant, split: int = 0, **changes: Any) -> dict[str, Any]:
         "val_pce_levels": 0.1,
         "val_pce_sorted": 0.1,
         "val_crps_wis": 1.0,
+        "val_nll_batched": 1.0,
+        "val_pce_levels_batched": 0.1,
+        "val_pce_sorted_batched": 0.1,
+        "val_crps_wis_batched": 1.0,
         "test_nll": 1.0,
     }
     return row | changes
@@ -130,6 +135,50 @@ def test_pce_of_the_protocol_decides() -> None:
     rows[0]["val_pce_sorted"], rows[1]["val_pce_sorted"] = 0.2, 0.1
     assert tune(rows, *networks)["chosen_lambda"].tolist() == [0.0]
     assert tune(rows, *networks, pce="sorted")["chosen_lambda"].tolist() == [1.0]
+
+
+def test_metrics_over_batches_decide_where_the_protocol_has_them() -> None:
+    rows, networks = lambda_rows({0: 0.1, 1: 0.2}, {0: 1.0, 1: 1.0})
+    rows[0]["val_pce_levels_batched"], rows[1]["val_pce_levels_batched"] = 0.2, 0.1
+    assert tune(rows, *networks)["chosen_lambda"].tolist() == [0.0]
+    assert tune(rows, *networks, metric_rows="batches")["chosen_lambda"].tolist() == [1.0]
+    rows[1]["val_crps_wis_batched"] = 1.2
+    assert tune(rows, *networks, metric_rows="batches")["chosen_lambda"].tolist() == [0.0], "beyond the limit"
+
+
+def test_lambda_is_chosen_over_all_pairs_where_the_protocol_has_it_so() -> None:
+    # The best b of lambda = 1 has the worse PCE; over all pairs its other b wins.
+    best, other = with_map(0.1, -1), with_map(0.2, -1)
+    rows = [
+        run(PLAIN, val_pce_levels=0.2),
+        run(best, val_nll=1.0, val_pce_levels=0.3),
+        run(other, val_nll=2.0, val_pce_levels=0.1),
+    ]
+    assert tune(rows, PLAIN, best, other)["chosen_lambda"].tolist() == [0.0]
+    pairs = tune(rows, PLAIN, best, other, regularisation_choice="pairs")
+    assert (pairs["chosen_lambda"][0], pairs["chosen_bandwidth"][0]) == (1.0, 0.1), "then the best b of that lambda"
+
+
+def test_each_seed_is_tuned_as_a_study_of_its_own() -> None:
+    small, large = with_map(0.05), with_map(0.2)
+    rows = [
+        run(network, seed=seed, val_nll=1.0 + (network == (large, small)[seed]))
+        for seed in (0, 1)
+        for network in (small, large)
+    ]
+    tuned = tune(rows, small, large).set_index("seed")
+    assert tuned["chosen_bandwidth"].to_dict() == {0: 0.05, 1: 0.2}
+
+
+@pytest.mark.parametrize("switch", ["map_centres", "early_stopping", "x_scale"])
+def test_networks_trained_under_other_conditions_are_not_taken(switch: str) -> None:
+    network = with_map(0.2, -1)
+    values = {name: getattr(PROTOCOLS[name], switch) for name in ("paper", "released")}
+    rows = [
+        run(network, test_nll=nll, **{switch: value}) for nll, value in zip((1.0, 2.0), values.values(), strict=True)
+    ]
+    assert tune(rows, network)["test_nll"].tolist() == [1.0]
+    assert tune(rows, network, **{switch: values["released"]})["test_nll"].tolist() == [2.0]
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from conftest import PROJECT
+from support.data_folders import make_mirror, yacht_csv
 from support.snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
-from test_data_way import make_mirror, yacht_csv
 
 pytestmark = pytest.mark.workflow
 TABLE3 = "paper_figures/table3_datasets.csv"
@@ -52,6 +52,32 @@ def test_figure_2_trains_the_families_of_base_qrc_and_qrtc_alone(tmp_path: Path)
     families = set(re.findall(r"family=([\w.-]+)", run.stdout + run.stderr))
     assert families == {"mlp-3.plain", "mlp-3.qrt.variance"}
     assert planned_jobs(run)["train"] + planned_jobs(run)["train_large"] == 2 * 57 * 5
+
+
+def test_more_seeds_add_jobs_and_a_page_and_leave_those_of_seed_0_as_they_are(tmp_path: Path) -> None:
+    small = {"datasets": ["linear"], "splits": [0, 1], "scope": "main"}
+    jobs, files, commands = [], [], []
+    for seeds in (1, 2):
+        summary = snakemake(tmp_path, "--summary", **small, seeds=seeds)
+        files.append({line.split("\t")[0] for line in summary.stdout.splitlines()[1:]})
+        dry_run = snakemake(tmp_path, "--dry-run", "--printshellcmds", "--quiet", "reason", **small, seeds=seeds)
+        jobs.append(planned_jobs(dry_run))
+        told = (dry_run.stdout + dry_run.stderr).splitlines()
+        commands.append({line for line in told if re.search(r"python -m qrt (train|evaluate|tune|time) ", line)})
+    one, two = jobs
+    assert {rule: two[rule] - one.get(rule, 0) for rule in two if two[rule] != one.get(rule)} == {
+        "train": one["train"],
+        "evaluate": one["evaluate"],
+        "tune": 1,  # the main comparison
+        "seeds": 1,
+    }
+    assert one.keys() <= two.keys()
+    assert files[0] < files[1]
+    assert all("/seed1/" in path or "seeds" in path for path in files[1] - files[0])
+    pages = {f"paper_figures/seeds.{form}" for form in ("html", "csv", "md", "pdf", "png")}
+    assert pages <= files[1] - files[0]
+    assert commands[0] < commands[1]  # what trains, evaluates, tunes and times seed 0 is the same, word by word
+    assert all("--seed 1" in line or "/seed1/" in line for line in commands[1] - commands[0])
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from cluster import OneNodeSlurm, PackagesUnavailableError, reason_to_skip, running_slurm, unpack_slurm, wait_for
 from processes import nothing_left
 
-from test_study import RESULTS, Project, comparable
+from support.projects import RESULTS, Project, comparable
 
 LIMIT = 1200  # seconds for everything; two busy cores took up to six minutes
 # Data of one's own is taken to be large before it is read, so that its two jobs are alone in their Slurm jobs, while

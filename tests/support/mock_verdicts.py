@@ -10,10 +10,12 @@ import pandas as pd
 from qrt import published
 from qrt.claims.claim import paper_claims
 from qrt.claims.judge import COLUMNS
+from qrt.claims.verdict import VERDICTS
 from qrt.pages.study_words import StudyWords
 from qrt.statistics.agreement import Agreement, agreement_statistics, figure1_agreement, time_agreement
 from qrt.study.protocol import PROTOCOLS, Protocol
 
+DEMONSTRATION = "demonstration: short training on embedded data, no statement about the paper"
 HOSTILE = "<img src=x onerror=alert(1)>"
 ON_TRAINING = ("kernel_width", "bandwidth_grid", "lambda_grid", "resnet")
 SWITCHES = tuple(field.name for field in fields(Protocol))
@@ -24,7 +26,7 @@ NEW_COLUMNS = (
     *("abstract", "by_definition", "changed_after_run", "frozen_verdict"),
 )
 ABSTRACT = 12  # claims of abstract and conclusion: here the first ones
-_WORDS = np.array(["confirmed", "leans confirmed", "inconclusive", "leans contradicted", "contradicted", "not run"])
+_WORDS = np.array(VERDICTS)
 
 
 def mock_study(*, hostile: bool = False, demonstration: bool = False) -> StudyWords:
@@ -38,7 +40,7 @@ def mock_study(*, hostile: bool = False, demonstration: bool = False) -> StudyWo
         asked=7,
         of_paper=0 if demonstration else 5,
         splits=5,
-        demonstration=demonstration,
+        demonstration=DEMONSTRATION if demonstration else "",
     )
 
 
@@ -71,6 +73,7 @@ def _own(generator: np.random.Generator, count: int | None) -> pd.DataFrame:
             "by_definition": claim.id in BY_DEFINITION,
             "changed_after_run": claim.id in CHANGED_AFTER_RUN,
             "frozen_verdict": "confirmed" if claim.id in CHANGED_AFTER_RUN else "",
+            "claims_checksum": "0123456789ab",
         }
         rows.append(facts | {"verdict": word} | _evidence(generator, word, claim.left, claim.right, claim.metric))
     return pd.DataFrame(rows).reindex(columns=list(dict.fromkeys([*COLUMNS, *NEW_COLUMNS])))

@@ -1,6 +1,6 @@
 """Random `kill -9` over small studies: whatever dies, nothing is lost and nothing is wrong.
 
-    python tests/random_kills.py --kills 200 --minutes 60
+    python tests/support/random_kills.py --kills 200 --minutes 60
 
 Kills jobs, Snakemake alone, or both at random moments, calls the same command again until the study is finished,
 compares its tables with those of an undisturbed run, and starts over. Not part of `make test`: it takes half an hour or
@@ -23,7 +23,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from test_study import RESULTS, Project, comparable
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.projects import RESULTS, Project, comparable
 
 TABLES = tuple(f"{RESULTS}/{name}.parquet" for name in ("runs", "methods", "curves", "predictions"))
 # No lock, since the one of a killed call stays. After a third kill in one call a job would end as rows that say so.

@@ -21,8 +21,9 @@ from qrt.running.forgotten_steps import (
     refuse_unusable_claims,
 )
 from qrt.running.interruption import stop_jobs_when_interrupted
-from qrt.running.status import tell_progress, training_jobs
+from qrt.running.status import note_study, tell_progress, training_jobs
 from qrt.running.study_files import TUNED_FOR_ONE, StudyFiles
+from qrt.running.targets import what_was_meant
 from qrt.study import cost
 from qrt.study.artifacts import (
     ARTIFACTS,
@@ -47,6 +48,8 @@ PROTOCOL_JSON = json.dumps(vars(STUDY.protocol), sort_keys=True)
 STUDY_JSON = json.dumps(STUDY.facts(), sort_keys=True)
 # Written with the scorecard, so the report can say what came out.
 LANDING_PAGE = LAYOUT.statistics("scorecard", "landing.rst")
+# One seed has nothing to be compared with.
+SEEDS_PAGE = ["seeds"] if len(STUDY.seeds) > 1 else []
 
 # What every job finds in its environment. Where data comes from is no parameter of a rule: the same data from
 # another source is no reason to run anything again.
@@ -114,7 +117,7 @@ def growing(amount):
 def describe_last_rule(artifact):
     """The docstring of a rule that a loop defines; by its name a renamed rule of a module would not be found."""
     *_, last = workflow.rules
-    last.docstring = f"{artifact.number}: {artifact.title}."
+    last.docstring = f"{artifact.number}: {artifact.title_in(STUDY.datasets)}."
 
 
 def planned_trainings():
@@ -147,6 +150,7 @@ onstart:
     except UserError as error:
         raise WorkflowError(str(error))
     stop_jobs_when_interrupted(leave_unlocked)
+    note_study(STUDY)
     tell_progress(training_jobs(FILES, planned_trainings()))
 
 

@@ -43,7 +43,7 @@ for figure_name in FIGURES:
                 category="Figures",
                 labels={
                     "figure": in_order(FIGURES[figure_name]),
-                    "shows": FIGURES[figure_name].title,
+                    "shows": FIGURES[figure_name].title_in(STUDY.datasets),
                 },
             ),
         log:

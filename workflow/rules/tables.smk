@@ -60,7 +60,7 @@ rule table2_times:
 rule table3_datasets:
     """Table 3: the datasets, ours beside the published values."""
     input:
-        expand(LAYOUT.prepared("{dataset}"), dataset=STUDY.datasets),
+        FILES.records(),
     output:
         csv=report(
             LAYOUT.figure("table3_datasets", "csv"),

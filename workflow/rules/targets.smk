@@ -13,6 +13,12 @@ rule networks:
         FILES.evaluated("runs"),
 
 
+rule timed:
+    """The training times of Table 2, and no table."""
+    input:
+        FILES.times(),
+
+
 rule figures:
     """Every figure of the paper."""
     input:
@@ -40,3 +46,15 @@ for artifact_name in ARTIFACTS:
             getattr(rules, artifact_name).output,
 
     describe_last_rule(ARTIFACTS[artifact_name])
+
+
+rule unknown:
+    """No target: says what was probably meant by a name that is none, such as fig3."""
+    input:
+        lambda wildcards: what_was_meant(
+            wildcards.name, [rule.name for rule in workflow.rules]
+        ),
+    output:
+        "{name}",
+    wildcard_constraints:
+        name="[A-Za-z0-9_]+",

@@ -103,3 +103,36 @@ rule agreement:
         "python -m qrt agreement --study {params.study:q} --datasets {input.datasets}"
         " --differences {input.differences} --methods {input.methods} --selected {input.selected}"
         " --times {input.times} --out {params.folder} > {log} 2> >(tee -a {log} >&2)"
+
+
+rule seeds:
+    """What another random start changes: shares of variance, and conclusions on single datasets."""
+    input:
+        datasets=rules.table3_datasets.output.csv,
+        methods=[path for seed in STUDY.seeds for path in FILES.tuned(["main"], seed)],
+    output:
+        multiext(LAYOUT.figure("seeds", "")[:-1], ".csv", ".md", ".pdf", ".png"),
+        page=report(
+            LAYOUT.figure("seeds", "html"),
+            caption="../report/seeds.rst",
+            category="Verdict",
+            labels={"page": "Seeds: what another random start changes"},
+        ),
+        per_seed=LAYOUT.statistics("seeds", "per_seed.csv"),
+        summary=LAYOUT.statistics("seeds", "summary.csv"),
+    log:
+        LAYOUT.log("seeds"),
+    retries: 0
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        code=code_version("qrt.commands.seeds"),
+        study=STUDY_JSON,
+        folder=subpath(output.page, parent=True),
+    shell:
+        "python -m qrt seeds {input.methods} --study {params.study:q} --datasets {input.datasets}"
+        " --per-seed {output.per_seed} --summary {output.summary} --out {params.folder} > {log} 2> >(tee -a {log} >&2)"

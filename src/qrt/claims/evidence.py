@@ -73,7 +73,7 @@ def _published_of(methods: tuple[tuple[str, str], ...]) -> dict[str, pd.DataFram
 
 
 # The methods behind the per-epoch figures.
-_OF_CURVES = (("base_train", "BASE-TRAIN"), ("main", "QRC"), ("main", "QRT"), ("main", "QRTC"))
+METHODS_OF_CURVES = (("base_train", "BASE-TRAIN"), ("main", "QRC"), ("main", "QRT"), ("main", "QRTC"))
 
 OPTIONAL_TABLES = {
     "curves": "metrics per epoch",
@@ -99,7 +99,7 @@ class Evidence:
     times: pd.DataFrame | None = None
     maps: pd.DataFrame | None = None
     predictions: pd.DataFrame | None = None
-    demonstration: bool = False  # short training, or none of the paper's datasets: no statement about the paper
+    demonstration: str = ""  # why the study says nothing about the paper: short training, or none of its datasets
 
 
 class Workings:
@@ -149,7 +149,7 @@ class Workings:
         """The averaged curves and the values at the selected epoch, of both parts."""
         evidence = self.evidence
         return self.remember(
-            ("curves", self.content(*_OF_CURVES)),
+            ("curves", self.content(*METHODS_OF_CURVES)),
             lambda: curve_statistics(
                 self.table("curves"),
                 evidence.methods,
@@ -177,7 +177,7 @@ class Workings:
                 pce_column="pce_levels",
             )
 
-        return self.remember(("curves without", split, dataset, self.content(*_OF_CURVES)), compute)
+        return self.remember(("curves without", split, dataset, self.content(*METHODS_OF_CURVES)), compute)
 
     def table(self, name: str) -> pd.DataFrame:
         """The result table of this name, if there is one with rows."""

@@ -73,8 +73,8 @@ def claims_checksum() -> str:
 @cache
 def claim_checksums() -> dict[str, str]:
     """A checksum of each claim: of its row, and of the code of its rules."""
-    with resources.files("qrt.claims").joinpath("claims.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    text = resources.files("qrt.claims").joinpath("claims.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
     modules = _modules_of_rules()
     checksums = {}
     for row in rows:
@@ -105,7 +105,7 @@ def _rules_of(row: dict[str, str]) -> set[str]:
 @cache
 def _modules_of_rules() -> dict[str, str]:
     """Name of a rule -> module that defines it."""
-    found = {}
+    found: dict[str, str] = {}
     for module in _RULE_MODULES:
         spec = find_spec(module)
         assert spec is not None

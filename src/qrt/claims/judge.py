@@ -11,16 +11,14 @@ import pandas as pd
 
 from qrt.claims import rules
 from qrt.claims.claim import Claim
-from qrt.claims.evidence import PAPER_SETS, Workings
+from qrt.claims.evidence import METHODS_OF_CURVES, PAPER_SETS, Workings
 from qrt.claims.frozen import frozen_state
 from qrt.claims.measure_rules import Measure, shift
-from qrt.claims.measures import MEASURES
+from qrt.claims.measures import CURVE_MEASURES, MEASURES
 from qrt.claims.rank_rules import find_pair, significantly_better
 from qrt.claims.table_rules import dataset_count, map_value
 from qrt.claims.verdict import NotRun, Verdict, counted, not_run
 from qrt.statistics.rank_tests import holm
-
-DEMONSTRATION = "demonstration: short training on embedded data, no statement about the paper"
 
 COLUMNS: dict[str, str] = {
     "id": "number of the claim",
@@ -86,7 +84,7 @@ def _verdict(claim: Claim, workings: Workings, correction: float) -> Verdict:
     if claim.rule == rules.UNDECIDABLE:
         return not_run(f"no result of this study can decide it: {claim.undecidable_reason}")
     if workings.evidence.demonstration and not claim.needs_no_training:
-        return not_run(DEMONSTRATION)
+        return not_run(workings.evidence.demonstration)
     verdict = _settle(claim.rule, claim.settings | {"correction": correction}, workings)
     if verdict.verdict == "not run" or verdict.datasets < 2 or claim.rule == dataset_count.__name__:
         return verdict
@@ -117,11 +115,9 @@ def _corrections(claims: Sequence[Claim], workings: Workings) -> dict[str, float
             passages.setdefault(claim.statement, {})[claim.id] = pair.p_value
     corrections: dict[str, float] = {}
     for p_values in passages.values():
-        own = np.array(list(p_values.values()))
-        corrected = holm(own)
-        corrections |= {
-            name: float(after / p) for name, p, after in zip(p_values, own, corrected, strict=True) if p > 0
-        }
+        corrected = holm(np.array(list(p_values.values())))
+        both = zip(p_values.items(), corrected, strict=True)
+        corrections |= {name: float(after / before) for (name, before), after in both if before > 0}
     return corrections
 
 
@@ -183,8 +179,14 @@ def _by_measure(rule: str, settings: Mapping[str, Any], workings: Workings) -> V
 
 
 def _measure(settings: Mapping[str, Any], workings: Workings) -> Measure:
-    function = MEASURES[settings.get("measure", "difference")]
-    return function(workings, **_fitting(function, settings))
+    name = settings.get("measure", "difference")
+    function = MEASURES[name]
+    stated = _fitting(function, settings)
+    if name not in CURVE_MEASURES:
+        return function(workings, **stated)
+    # Slow, and the same under every switch that leaves the networks of the curves as they are.
+    key = ("measure", name, tuple(sorted(stated.items())), workings.content(*METHODS_OF_CURVES))
+    return workings.remember(key, lambda: function(workings, **stated))
 
 
 def _fitting(function: Any, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -47,8 +47,8 @@ class Measure:
     """A number for each dataset, and what it is.
 
     `table` has the columns dataset, value, standard_error (over splits, or the rows shown; NaN where there is none),
-    splits (what the standard error is over), discreteness (top-10 share) and published (what the paper has; NaN where it
-    gives no number).
+    splits (what the standard error is over), discreteness (top-10 share) and published (what the paper has; NaN where
+    it gives no number).
     """
 
     table: pd.DataFrame
@@ -99,7 +99,8 @@ def share_of_datasets(
     return Verdict(
         decide_over_datasets(estimate, interval, claimed, total),
         f"{condition} on {count} of {counted(total, 'dataset')}: a share of {estimate:.2f}"
-        f"{interval_words(interval, coverage)}, claimed {claimed.words_within(0, 1)}{too_few_words(total)}{measure.note}",
+        f"{interval_words(interval, coverage)}, claimed {claimed.words_within(0, 1)}{too_few_words(total)}"
+        f"{measure.note}",
         short=f"{condition[0].upper()}{condition[1:]} on {count} of {counted(total, 'dataset')}.",
         estimate=estimate,
         quantity=f"share of datasets where {condition}",
@@ -255,8 +256,8 @@ def extreme(measure: Measure, *, which: Literal["largest", "smallest"], value: s
     return Verdict(
         word,
         f"the {which} {measure.what} of {counted(len(known), 'dataset')}, allowing for the choice among them, is "
-        f"{estimate:.3g}{interval_words(interval, COVERAGE)}, claimed {claimed.words}; the mean over splits is {side} on "
-        f"{beyond}, most clearly on {clearest}{too_few_words(len(known))}",
+        f"{estimate:.3g}{interval_words(interval, COVERAGE)}, claimed {claimed.words}; the mean over splits is "
+        f"{side} on {beyond}, most clearly on {clearest}{too_few_words(len(known))}",
         short=f"{_capital(measure.what)} is {side} on {beyond} of {counted(len(known), 'dataset')}, before allowing "
         "for chance.",
         estimate=estimate,

@@ -101,7 +101,7 @@ def epoch_share(
         return lower.groupby("dataset").agg(value=("value", "mean"), splits=("runs", "min")).reset_index()
 
     what = f"the share of epochs with the lower {_PARTS[part]} {metric} of {left} than of {right}"
-    return _of_curves(workings, shares, (left, right), datasets, what, dataset)
+    return _of_curves(workings, shares, methods=(left, right), datasets=datasets, what=what, dataset=dataset)
 
 
 def epoch_deviation(
@@ -119,7 +119,7 @@ def epoch_deviation(
         return table.reset_index()
 
     what = f"the standard deviation over epochs of the {_PARTS[part]} {metric} of {left} minus that of {right}"
-    return _of_curves(workings, deviations, (left, right), datasets, what, dataset)
+    return _of_curves(workings, deviations, methods=(left, right), datasets=datasets, what=what, dataset=dataset)
 
 
 def identity_gap(workings: Workings, *, left: str, datasets: str, part: str) -> Measure:
@@ -149,8 +149,8 @@ def slope_after_selection(workings: Workings, *, metric: str, left: str, dataset
 def time_ratio(workings: Workings, *, datasets: str, way: str = OURS) -> Measure:
     """Time per epoch of QRTC over that of BASE, as Table 2 has it under the protocol (docs/protocol.md, row 10).
 
-    `way`: with "ours" the map's centres are those of the one forward pass; "released" has a second pass and the pairwise
-    formula, which is what was timed for the paper (row 19).
+    `way`: with "ours" the map's centres are those of the one forward pass; "released" has a second pass and the
+    pairwise formula, which is what was timed for the paper (row 19).
     """
     reading: Literal["trained", "selected"] = (
         "trained" if workings.evidence.protocol.time_per_epoch == "trained" else "selected"
@@ -189,6 +189,17 @@ def integer_peaks(workings: Workings, *, left: str, right: str, dataset: str) ->
     return _of_densities(workings, what, _peaks_at_integers, left=left, right=right, dataset=dataset)
 
 
+CURVE_MEASURES = frozenset(
+    function.__name__
+    for function in (
+        difference_at_selection,
+        epoch_share,
+        epoch_deviation,
+        identity_gap,
+        change_after_selection,
+        slope_after_selection,
+    )
+)
 MEASURES: dict[str, Callable[..., Measure]] = {
     function.__name__: function
     for function in (
@@ -271,6 +282,7 @@ def _curves_of_both(curves: pd.DataFrame, curve: str, left: str, right: str, par
 def _of_curves(
     workings: Workings,
     summarise: Callable[[pd.DataFrame], pd.DataFrame],
+    *,
     methods: tuple[str, str],
     datasets: str,
     what: str,

@@ -1,8 +1,8 @@
 """Rules about the rank tests of a comparison (docs/protocol.md, section 7). Lower is better for every metric.
 
-The estimate is the rank share: the part of Wilcoxon's sum of ranks that belongs to the datasets on which the left method
-is lower, from 0 to 1. It is a share of datasets in which clear differences count more than close ones; above 1/2 the left
-method is ahead.
+The estimate is the rank share: the part of Wilcoxon's sum of ranks that belongs to the datasets on which the left
+method is lower, from 0 to 1. It is a share of datasets in which clear differences count more than close ones; above 1/2
+the left method is ahead.
 """
 
 from __future__ import annotations
@@ -246,9 +246,9 @@ def rank_trend(
     listed = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(methods, ranks.mean(axis=0), strict=True))
     return Verdict(
         decide_over_datasets(estimate, interval, claimed, datasets),
-        f"mean ranks of {metric}: {listed}; Spearman's correlation with the parameter is {estimate:.2f} in the mean over "
-        f"{counted(datasets, 'dataset')}{interval_words(interval, COVERAGE)}, claimed {claimed.words_within(-1, 1)}"
-        f"{too_few_words(datasets)}",
+        f"mean ranks of {metric}: {listed}; Spearman's correlation with the parameter is {estimate:.2f} in the mean "
+        f"over {counted(datasets, 'dataset')}{interval_words(interval, COVERAGE)}, "
+        f"claimed {claimed.words_within(-1, 1)}{too_few_words(datasets)}",
         short=f"The correlation of {metric} with the parameter is {estimate:.2f} in the mean over "
         f"{counted(datasets, 'dataset')}.",
         estimate=estimate,

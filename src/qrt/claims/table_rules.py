@@ -91,8 +91,8 @@ def map_value(
         what += " in " + " and ".join(f"[{low:g}, {high:g}]" for low, high in regions)
     return Verdict(
         decide(estimate, interval, claimed),
-        f"{what} is {estimate:.3g}{interval_words(interval, COVERAGE)}, claimed {claimed.words}; one simulated sample of "
-        f"{pits} PITs",
+        f"{what} is {estimate:.3g}{interval_words(interval, COVERAGE)}, claimed {claimed.words}; one simulated sample "
+        f"of {pits} PITs",
         short=f"{what[0].upper()}{what[1:]} is {estimate:.3g}.",
         estimate=estimate,
         quantity=what,

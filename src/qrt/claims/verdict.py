@@ -1,8 +1,8 @@
 """Verdicts, and how an estimate, its interval and what is claimed make one.
 
 No point estimate decides. A claim is a range for an estimate; it is *confirmed* if the whole interval of the estimate
-lies inside, *contradicted* if all of it lies outside, and *leans* to the side of the estimate in between. docs/verdict.md
-says it for readers.
+lies inside, *contradicted* if all of it lies outside, and *leans* to the side of the estimate in between; for readers:
+docs/verdict.md.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None]) -
     methods = read_methods(pool.runs, study, pool.methods)
     verdicts, numbers = [], []
     remembered: dict[tuple[Any, ...], Any] = {}
-    demonstration = bool(getattr(study, "is_demonstration", False))
+    demonstration = study.demonstration
     for reading, protocol in readings(study).items():
         evidence = Evidence(
             methods=methods[reading],

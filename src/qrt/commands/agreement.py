@@ -27,7 +27,6 @@ def run(options: argparse.Namespace) -> None:
     from qrt.figures import style
     from qrt.figures.agreement import draw_agreement
     from qrt.pages.agreement import agreement_markdown, agreement_page
-    from qrt.pages.page import DEMONSTRATION
     from qrt.pages.study_words import study_words
     from qrt.statistics.agreement import agreement_statistics, figure1_agreement, split_differences, time_agreement
     from qrt.statistics.metrics import figure_metrics
@@ -43,7 +42,9 @@ def run(options: argparse.Namespace) -> None:
     points = figure2.points.iloc[:0] if study.demonstration else figure2.points
     pdf, png = options.out / "agreement.pdf", options.out / "agreement.png"
     with style.paper_style():
-        figure = style.message_figure(DEMONSTRATION, "Agreement") if study.demonstration else draw_agreement(points)
+        figure = (
+            style.message_figure(study.demonstration, "Agreement") if study.demonstration else draw_agreement(points)
+        )
         style.add_footer(figure, f"Protocol: {study.protocol} · {study.basis}")
         style.save(figure, pdf, png)
     page = agreement_page(figure2, times, figure1, study, png.read_bytes())

@@ -9,7 +9,7 @@ from pathlib import Path
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("kind", choices=("runs", "methods", "curves", "predictions", "times"))
-    parser.add_argument("sources", type=Path, nargs="+")
+    parser.add_argument("sources", type=Path, nargs="*")
     parser.add_argument("--out", type=Path, required=True)
 
 

@@ -22,6 +22,7 @@ def run(options: argparse.Namespace) -> None:
     import pandas as pd
 
     from qrt.atomic import write_text
+    from qrt.claims.frozen import frozen_state
     from qrt.claims.verdict_job import read_verdicts
     from qrt.pages import disagreements, scorecard
     from qrt.pages.landing import landing_page
@@ -31,9 +32,10 @@ def run(options: argparse.Namespace) -> None:
 
     verdicts, numbers = read_verdicts(options.verdicts), pd.read_csv(options.numbers)
     study = study_words(StudyConfig.from_facts(options.study), pd.read_csv(options.datasets))
+    frozen = frozen_state().words
     write_text(options.out / "scorecard.csv", scorecard.scorecard_csv(verdicts, study).to_csv(index=False))
-    write_text(options.out / "scorecard.html", scorecard.scorecard_page(verdicts, study))
-    write_text(options.out / "scorecard.md", scorecard.scorecard_markdown(verdicts, study))
+    write_text(options.out / "scorecard.html", scorecard.scorecard_page(verdicts, study, frozen))
+    write_text(options.out / "scorecard.md", scorecard.scorecard_markdown(verdicts, study, frozen))
     table = disagreements.disagreements_csv(verdicts, numbers, study)
     write_text(options.out / "disagreements.csv", table.to_csv(index=False))
     write_text(options.out / "disagreements.html", disagreements.disagreements_page(verdicts, numbers, study))

@@ -10,7 +10,7 @@ from qrt.commands.arguments import add_table_files
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("records", nargs="+", type=Path)
+    parser.add_argument("records", nargs="*", type=Path)
     add_table_files(parser)
 
 

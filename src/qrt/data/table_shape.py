@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import zlib
 from pathlib import Path
 
 _SAMPLE_BYTES = 2**18
@@ -19,7 +20,7 @@ def estimated_shape(path: Path) -> tuple[int, int]:
             metadata = pq.read_metadata(path)
             return metadata.num_rows, metadata.num_columns
         return _shape_of_text(path)
-    except (OSError, EOFError, ValueError, csv.Error):  # whoever reads the table says what is wrong with it
+    except (OSError, EOFError, ValueError, csv.Error, zlib.error):  # whoever reads the table says what is wrong with it
         return 0, 0
 
 

@@ -11,6 +11,7 @@ from qrt.data.sheet import paper_datasets
 from qrt.documentation.outputs_on_disk import bytes_of_study
 from qrt.figures.kinds import table_columns
 from qrt.results.tables import TABLES
+from qrt.statistics.seeds import PER_DATASET, PER_SEED, SUMMARY
 from qrt.study.config import load_config, read_schema
 from qrt.study.experiments import plan_study
 from qrt.training.networks_file import NETWORKS
@@ -56,6 +57,12 @@ _VERDICTS = """
 
 Under `statistics/`; `paper_figures/scorecard.csv` has the rows of the study's own reading.
 """
+_SEEDS = """
+# Seeds
+
+Of a study with more than one seed: `paper_figures/seeds.csv` has a row per metric, difference and dataset; the other
+tables are under `statistics/seeds/`.
+"""
 
 
 def documentation() -> str:
@@ -76,7 +83,11 @@ def documentation() -> str:
         text += _table(f"{name}.csv", described)
     text += _VERDICTS
     text += _table("verdicts.csv", {"reading": KEY_NUMBERS["reading"]} | VERDICTS)
-    return text + _table("key_numbers.csv", KEY_NUMBERS)
+    text += _table("key_numbers.csv", KEY_NUMBERS)
+    text += _SEEDS
+    for name, described in (("seeds", PER_DATASET), ("per_seed", PER_SEED), ("summary", SUMMARY)):
+        text += _table(f"{name}.csv", described)
+    return text
 
 
 def _on_disk() -> str:

@@ -52,8 +52,8 @@ def _range(points: pd.DataFrame) -> tuple[float, float]:
 
 
 def _draw_panel(axes: Axes, points: pd.DataFrame, method: str, low: float, high: float) -> None:
-    for which in ("x", "y"):
-        style.symlog_axis(axes, which, low, high, NLL_THRESHOLD)
+    style.symlog_axis(axes, "y", low, high, NLL_THRESHOLD)
+    scale = style.symlog_axis(axes, "x", low, high, NLL_THRESHOLD)
     left, right = axes.get_xlim()
     for x, y in (((left, 0), (0, right)), ((0, right), (left, 0))):
         axes.fill_between(x, *y, color="#f2f2f2", linewidth=0, zorder=0)
@@ -72,7 +72,7 @@ def _draw_panel(axes: Axes, points: pd.DataFrame, method: str, low: float, high:
         )  # fmt: skip
     tested = int(points["p_value"].notna().sum())
     axes.set_title(f"{style.plain(method)}: {len(far)} of {tested} outside, {LEVEL * tested:.1f} expected", fontsize=7)
-    axes.set_xlabel(f"published (linear within ±{style.power_label(NLL_THRESHOLD)})")
+    axes.set_xlabel(f"published ({scale})" if scale else "published")
     _name(axes, points[is_far], points, dark)
 
 

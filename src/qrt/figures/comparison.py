@@ -35,6 +35,7 @@ GAP = 0.16  # between a panel and the names to its right
 NAMES_SIZE = 6.5  # points, of the names of methods
 SMALL = 5.5  # points, of explanations
 NARROWEST = 0.8  # where panels would be narrower, there are fewer columns
+MANY = 8  # so many methods' lines to the axis of ranks need wide panels
 BOX_ROW, RANK_ROW = 0.19, 0.135  # heights of a method's row
 BARS, LONE_BARS = 1.45, 1.9  # heights of a panel of bars
 BARS_WIDTH = style.TWO_COLUMNS - EDGE - 0.8  # beside it are ticks and label
@@ -76,13 +77,14 @@ class _Grid(NamedTuple):
     columns: int
     names: float  # width of the names
     width: float  # of a panel
+    axis: float  # height of what is below a panel
 
     def left(self, place: int) -> float:
         return EDGE + self.names + (place % self.columns) * (self.names + self.width + GAP)
 
     def height(self, panels: int, panel: float) -> float:
         """Of so many panels of height `panel`, with the heading."""
-        return HEADING + math.ceil(panels / self.columns) * (PANEL_TITLE + panel + AXIS)
+        return HEADING + math.ceil(panels / self.columns) * (PANEL_TITLE + panel + self.axis)
 
 
 def draw_comparison(
@@ -98,21 +100,23 @@ def draw_comparison(
     if not names:
         return style.message_figure(_reason(statistics, "", ""), title)
     methods = [name for name in names if name != baseline]
-    grid = _grid(names, len(metrics))
+    box_grid = _grid(names, len(metrics), axis=AXIS + NEXT_LINE)  # whose axis says where it is logarithmic
+    rank_grid = _grid(names, len(metrics), axis=AXIS, most=2 if len(names) >= MANY else 4)
     boxes = BOX_ROW * max(2, len(methods))
     ranks = RANK_ROW * max(panel_rows(*_tables(statistics, metric, "ranks", "groups")) for metric in metrics)
     bars_heights = _bars_heights(statistics, metrics[0], bars, BARS)
-    height = grid.height(len(metrics), boxes) + grid.height(len(metrics), ranks)
+    height = box_grid.height(len(metrics), boxes) + rank_grid.height(len(metrics), ranks)
     page = _Page(title, height + (HEADING + sum(bars_heights) if bars else 0.0))
     letters = iter("abc")
     if bars:
-        page.head(f"{next(letters)}   Test {metrics[0]}, difference to {baseline} on each dataset")
+        page.head(f"{next(letters)}   Test {metrics[0]}, difference to {style.method_name(baseline)} on each dataset")
         _add_bars(page, statistics, metrics[0], bars, bars_heights)
-    page.head(f"{next(letters)}   Cohen's d against {baseline}", words_on_boxes(statistics.tables["letter_values"]))
-    for axes, metric in _panels(page, grid, metrics, boxes):
+    explained = words_on_boxes(statistics.tables["letter_values"])
+    page.head(f"{next(letters)}   Cohen's d against {style.method_name(baseline)}", explained)
+    for axes, metric in _panels(page, box_grid, metrics, boxes):
         _draw_boxes(axes, statistics, metric, methods)
     page.head(f"{next(letters)}   Critical differences", WORDS_ON_GROUPS)
-    for axes, metric in _panels(page, grid, metrics, ranks):
+    for axes, metric in _panels(page, rank_grid, metrics, ranks):
         _draw_ranks(axes, statistics, metric, methods, ranks / RANK_ROW)
     return page.figure
 
@@ -137,14 +141,14 @@ def draw_differences(
     return page.figure
 
 
-def _grid(names: Sequence[str], panels: int) -> _Grid:
-    """As many columns as the widest name allows."""
-    widest = max(style.text_inches(style.plain(name), NAMES_SIZE) for name in names) + 0.1
-    for columns in range(min(4, panels), 0, -1):
+def _grid(names: Sequence[str], panels: int, *, axis: float, most: int = 4) -> _Grid:
+    """As many columns as the widest name allows, but not more than `most`."""
+    widest = max(style.text_inches(style.plain(style.method_name(name)), NAMES_SIZE) for name in names) + 0.1
+    for columns in range(min(most, panels), 0, -1):
         width = (style.TWO_COLUMNS - 2 * EDGE - (columns - 1) * GAP) / columns - widest
         if width >= NARROWEST and (columns < 3 or columns == panels):
             break
-    return _Grid(columns, widest, width)
+    return _Grid(columns, widest, width, axis)
 
 
 def _panels(page: _Page, grid: _Grid, metrics: Sequence[str], height: float) -> Iterator[tuple[Axes, str]]:
@@ -155,7 +159,7 @@ def _panels(page: _Page, grid: _Grid, metrics: Sequence[str], height: float) -> 
             axes = page.panel(grid.left(place), grid.width, height)
             _write_above(axes, -grid.names / grid.width, metric, weight="bold")
             yield axes, metric
-        page.filled += height + AXIS
+        page.filled += height + grid.axis
 
 
 def _write_above(axes: Axes, across: float, text: str, **font: Any) -> None:
@@ -214,12 +218,12 @@ def _add_bars(
     if not methods:
         style.say_in(axes, _reason(statistics, metric, "no usable run"))
         return
-    draw_difference_bars(axes, per_dataset, metric, methods, published=published)
+    with_published = draw_difference_bars(axes, per_dataset, metric, methods, published=published)
     # At the left edge of the page in all panels, however wide the ticks' labels are.
     axes.yaxis.set_label_coords((EDGE - left) / BARS_WIDTH, 0.5)
     axes.yaxis.label.set_verticalalignment("top")
     if with_legend:
-        add_legend(axes, methods, with_published=published is not None)
+        add_legend(axes, methods, with_published=with_published)
 
 
 def _tables(statistics: FigureStatistics, metric: str, *names: str) -> list[pd.DataFrame]:

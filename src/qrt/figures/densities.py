@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from qrt.figures import style
 from qrt.statistics.densities import METHODS
-from qrt.statistics.figure_statistics import FigureStatistics
+from qrt.statistics.figure_statistics import NOT_RUN, FigureStatistics
 
 _FOOTER = 0.25  # inches
 _FLATTEST = 1 / 4  # the flattest curve of a column takes at least this share of the panel's height
@@ -24,6 +24,7 @@ _VISIBLE = 0.01  # share of the height below which a curve is not worth width
 def draw_densities(statistics: FigureStatistics, *, dataset: str, title: str) -> Figure:
     """One column per test row, one row per method (`densities`), the realised target and its NLL (`instances`).
 
+    A method that has not run yet has no row; one that failed has a row that says why.
     Panels of a column have common limits. A peak that would make the flattest curve of its column too flat to see is
     cut at the top of the panel, which then says how high it is.
     """
@@ -31,17 +32,19 @@ def draw_densities(statistics: FigureStatistics, *, dataset: str, title: str) ->
     if densities.empty:
         return style.message_figure("; ".join(statistics.notes) or f"{dataset}: no predictions", title)
     rows = sorted(densities["row"].unique())
-    height = 3.6
+    not_run = {entry.what for entry in statistics.left_out if entry.reason == NOT_RUN}
+    methods = [method for method in METHODS if f"{method} on {dataset}" not in not_run]
+    height = 3.6 - 1.0 * (len(METHODS) - len(methods))
     below = _FOOTER / height
     layout = ConstrainedLayoutEngine(rect=(0, below, 1, 1 - below), w_pad=0.02, h_pad=0.02)
     size = (style.TWO_COLUMNS, height)
-    figure, panels = plt.subplots(len(METHODS), len(rows), figsize=size, layout=layout, squeeze=False)
+    figure, panels = plt.subplots(len(methods), len(rows), figsize=size, layout=layout, squeeze=False)
     style.add_title(figure, title)
     for column, row in zip(panels.T, rows, strict=True):
         curves, marks = densities[densities["row"] == row], instances[instances["row"] == row]
         top = panel_height(curves)
         limits = _x_limits(curves, marks, top)
-        for axes, method in zip(column, METHODS, strict=True):
+        for axes, method in zip(column, methods, strict=True):
             axes.set(xlim=limits, ylim=(0, top))
             curve, mark = curves[curves["method"] == method], marks[marks["method"] == method]
             if curve.empty:
@@ -56,7 +59,7 @@ def draw_densities(statistics: FigureStatistics, *, dataset: str, title: str) ->
         )  # fmt: skip
     middle = len(rows) // 2
     panels[-1, middle].set_xlabel("target y; red: the realised value and its density")
-    for line, method in zip(panels, METHODS, strict=True):
+    for line, method in zip(panels, methods, strict=True):
         if method in set(densities["method"]):
             line[0].set_ylabel(f"{method}\ndensity", color=style.text_colour(method))
         else:

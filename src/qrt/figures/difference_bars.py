@@ -14,9 +14,9 @@ from matplotlib.patches import Patch
 from qrt.figures import style
 
 NLL_THRESHOLD = 0.1  # of the published symlog axis
-FEWEST_SLOTS = 10  # a study of one dataset does not get one bar as wide as the page
-LARGEST_NAME = 6.5  # points
+LARGEST_NAME, SMALLEST_NAME = 6.5, 6.0  # points, of names side by side
 BARS_SHARE = 0.8  # of a dataset's slot
+WIDEST_BAR = 0.3  # inches: a study of one dataset does not get bars as wide as the page
 
 
 def symlog_threshold(metric: str, differences: pd.Series) -> float:
@@ -46,10 +46,11 @@ def draw_difference_bars(
     methods: Sequence[str],
     *,
     published: pd.DataFrame | None = None,
-) -> None:
+) -> bool:
     """One bar for each dataset and method, sorted by the first method; `per_dataset` holds one metric only.
 
     `published` (columns dataset, method, difference, standard_error) are hollow diamonds on the bars of their datasets.
+    Returns whether there is any.
     """
     datasets = sorted_datasets(per_dataset, methods)
     ours = per_dataset[["dataset", "method", "difference", "difference_standard_error"]]
@@ -59,12 +60,11 @@ def draw_difference_bars(
         theirs = published[["dataset", "method", "difference", "standard_error"]].set_axis(ours.columns, axis=1)
     ours, theirs = (_drawn(rows, datasets, methods) for rows in (ours, theirs))
 
-    for place in range(1, len(datasets), 2):  # lead the eye from a name to its bars
-        axes.axvspan(place - 0.5, place + 0.5, color="#f4f4f4", linewidth=0, zorder=0)
-    width = BARS_SHARE / len(methods)
+    shade_slots(axes, datasets)
+    width = min(BARS_SHARE / len(methods), WIDEST_BAR * len(datasets) / style.panel_inches(axes)[0])
     apart = 0.2 * width if len(theirs) else 0.0  # our error bars to the left, published ones to the right
     for place, method in enumerate(methods):
-        shift = (place + 0.5) * width - BARS_SHARE / 2
+        shift = (place + 0.5 - len(methods) / 2) * width
         colour, dark = style.colour(method, methods), style.text_colour(method, methods)
         rows = ours[ours["method"] == method]
         axes.bar(rows["slot"] + shift, rows["difference"], width, color=style.light(colour, 0.4), linewidth=0)
@@ -79,12 +79,13 @@ def draw_difference_bars(
     everything = pd.concat([ours, theirs])
     ends = pd.concat([everything["difference"] - everything["error"], everything["difference"] + everything["error"]])
     threshold = symlog_threshold(metric, ours["difference"])
-    style.symlog_axis(axes, "y", ends.min(), ends.max(), threshold)
+    scale = style.symlog_axis(axes, "y", ends.min(), ends.max(), threshold)
     axes.axhline(0, color=style.INK, linewidth=0.6)
     axes.grid(axis="y")
     baseline = per_dataset["baseline"].iloc[0]
-    axes.set_ylabel(f"← better   {metric} − {style.plain(baseline)}\n(linear within ±{style.power_label(threshold)})")
-    _name_datasets(axes, datasets)
+    axes.set_ylabel(f"← better   {metric} − {style.plain(style.method_name(baseline))}\n{scale}")
+    name_datasets(axes, datasets)
+    return len(theirs) > 0
 
 
 def _drawn(rows: pd.DataFrame, datasets: Sequence[str], methods: Sequence[str]) -> pd.DataFrame:
@@ -100,21 +101,27 @@ def _draw_errors(axes: Axes, rows: pd.DataFrame, shift: float, colour: str, widt
 
 
 def name_size(datasets: Sequence[str], inches: float) -> tuple[int, float]:
-    """Angle and size (points) of the names below a panel `inches` wide: turned and smaller where they would touch."""
-    slot = inches / max(FEWEST_SLOTS, len(datasets))
-    if all(
-        style.text_inches(style.plain(style.short_name(dataset)), LARGEST_NAME) < 0.9 * slot for dataset in datasets
-    ):
-        return 0, LARGEST_NAME
+    """Angle and size (points) of the names below a panel `inches` wide: smaller or turned where they would touch."""
+    slot = inches / max(1, len(datasets))
+    names = [style.plain(style.short_name(dataset)) for dataset in datasets]
+    for size in (LARGEST_NAME, SMALLEST_NAME):
+        if all(style.text_inches(name, size) < 0.95 * slot for name in names):
+            return 0, size
     return 90, min(LARGEST_NAME, 0.82 * 72 * slot)
 
 
-def _name_datasets(axes: Axes, datasets: Sequence[str]) -> None:
+def shade_slots(axes: Axes, datasets: Sequence[str]) -> None:
+    """Shade every second dataset, to lead the eye from a name to what is drawn above it."""
+    for place in range(1, len(datasets), 2):
+        axes.axvspan(place - 0.5, place + 0.5, color="#f4f4f4", linewidth=0, zorder=0)
+
+
+def name_datasets(axes: Axes, datasets: Sequence[str]) -> None:
+    """The datasets have the places 0, 1, ... of the x-axis and their names below it."""
     angle, size = name_size(datasets, style.panel_inches(axes)[0])
     names = [style.plain(style.short_name(dataset)) for dataset in datasets]
     axes.set_xticks(range(len(datasets)), names, rotation=angle, size=size)
-    middle, half = (len(datasets) - 1) / 2, max(FEWEST_SLOTS, len(datasets)) / 2
-    axes.set_xlim(middle - half, middle + half)
+    axes.set_xlim(-0.5, len(datasets) - 0.5)
     axes.tick_params(axis="x", length=0, pad=2)
     axes.spines["bottom"].set_visible(False)
 
@@ -122,7 +129,8 @@ def _name_datasets(axes: Axes, datasets: Sequence[str]) -> None:
 def add_legend(axes: Axes, methods: Sequence[str], *, with_published: bool) -> None:
     """A legend above the right end of a panel."""
     handles: list[Patch | Line2D] = [
-        Patch(color=style.light(style.colour(method, methods), 0.4), label=style.plain(method)) for method in methods
+        Patch(color=style.light(style.colour(method, methods), 0.4), label=style.plain(style.method_name(method)))
+        for method in methods
     ]
     if with_published:
         marks: dict[str, Any] = {"marker": "D", "markersize": 2.8, "markerfacecolor": "white", "markeredgewidth": 0.6}

@@ -18,8 +18,8 @@ from qrt.figures import style
 from qrt.figures.letter_value_plot import THRESHOLD
 from qrt.statistics.discreteness import usable_points
 from qrt.statistics.figure_statistics import FigureStatistics
+from qrt.study.artifacts import DISCRETE
 
-DISCRETE = 0.5  # datasets above this level are left out of the main figures (paper, section 5.1)
 _FOOTER = 0.25  # inches
 _LABELS = 8  # per panel, as far as there is room
 _POINT = 3.0  # points from a marker's centre to its edge
@@ -36,7 +36,7 @@ def draw_discreteness(statistics: FigureStatistics, *, method: str, metrics: Seq
     size = (style.TWO_COLUMNS, height)
     figure, panels = plt.subplots(1, len(metrics), figsize=size, layout=layout, squeeze=False)
     style.add_title(figure, title)
-    drawn = []
+    drawn, scale = [], ""
     for axes, metric in zip(panels[0], metrics, strict=True):
         axes.set_title(metric, pad=13)
         points = usable_points(per_dataset, method, metric)
@@ -44,17 +44,18 @@ def draw_discreteness(statistics: FigureStatistics, *, method: str, metrics: Seq
             style.say_in(axes, f"no dataset has a Cohen's d of {method} for {metric}")
             continue
         fit = isotonic[(isotonic["metric"] == metric) & (isotonic["method"] == method)]
-        _draw(axes, points, fit, method)
         drawn.append((axes, points, fit))
+        scale = _draw(axes, points, fit, method) or scale
     if drawn:
-        drawn[0][0].set_ylabel("Cohen's d (below 0: better)")
+        drawn[0][0].set_ylabel("\n".join(filter(None, ["Cohen's d (below 0: better)", scale])))
     figure.draw_without_rendering()  # settles the layout, so that labels can be placed
     for axes, points, fit in drawn:
         _label_extremes(axes, points, fit)
     return figure
 
 
-def _draw(axes: Axes, points: pd.DataFrame, fit: pd.DataFrame, method: str) -> None:
+def _draw(axes: Axes, points: pd.DataFrame, fit: pd.DataFrame, method: str) -> str:
+    """One panel; returns the words on its scale."""
     axes.axhline(0, color=style.GREY, linewidth=0.6, zorder=1)
     axes.axvline(DISCRETE, color=style.GREY, linewidth=0.6, linestyle=(0, (2, 2)), zorder=1)
     axes.scatter(
@@ -72,7 +73,7 @@ def _draw(axes: Axes, points: pd.DataFrame, fit: pd.DataFrame, method: str) -> N
     axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     axes.set_xlabel("discreteness level")
     d = points["cohens_d"].to_numpy(float)
-    style.symlog_axis(axes, "y", d.min(), d.max(), THRESHOLD)
+    scale = style.symlog_axis(axes, "y", d.min(), d.max(), THRESHOLD)
     rho, p_value = float(fit["spearman"].iloc[0]), float(fit["spearman_p"].iloc[0])
     axes.annotate(
         _correlation(rho, p_value),
@@ -85,6 +86,7 @@ def _draw(axes: Axes, points: pd.DataFrame, fit: pd.DataFrame, method: str) -> N
         fontsize=6,
         color=style.INK,
     )
+    return scale
 
 
 def _correlation(rho: float, p_value: float) -> str:

@@ -15,11 +15,12 @@ from qrt.atomic import write_json, write_text
 from qrt.figures import style
 from qrt.figures.figure_kind import Results
 from qrt.figures.kinds import KINDS
-from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+from qrt.statistics.figure_statistics import NOT_RUN, FigureStatistics, LeftOut
 from qrt.study.artifacts import ARTIFACTS, Artifact
 from qrt.study.config import StudyConfig
 from qrt.study.protocol import describe
 from qrt.text.formats import escape_rst
+from qrt.text.words import counted
 
 LONGEST_LIST = 3  # reasons that a footer names
 
@@ -30,31 +31,45 @@ def figure_statistics(artifact: Artifact, study: StudyConfig, results: Results) 
 
 
 def draw(artifact: Artifact, statistics: FigureStatistics, study: StudyConfig) -> Figure:
-    """The picture, with a footer that says what it stands on."""
-    title = f"{artifact.number}: {artifact.title}"
+    """The picture, with a footer that says what it is based on."""
+    title = f"{artifact.number}: {artifact.title_in(study.datasets)}"
     figure = KINDS[artifact.kind].draw(artifact, statistics, study, title)
     style.add_footer(figure, footer(artifact, statistics, study))
     return figure
 
 
 def footer(artifact: Artifact, statistics: FigureStatistics, study: StudyConfig) -> str:
-    """What the figure stands on, in one line."""
+    """What the figure is based on, in one line."""
     parts = [f"Protocol: {describe(study.protocol_name, study.protocol)}"]
     if statistics.asked or artifact.comparison:  # Figure 11 is of no dataset
-        what = "non-discrete datasets" if _leaves_discrete_out(artifact) else "datasets"
-        parts.append(f"{len(statistics.datasets)} of {statistics.asked} {what}")
-        parts.append(f"{statistics.splits} split{'s' if statistics.splits != 1 else ''}")
+        what = "non-discrete dataset" if _leaves_discrete_out(artifact) else "dataset"
+        parts.append(f"{len(statistics.datasets)} of {counted(statistics.asked, what)}")
+        parts.append(counted(statistics.splits, "split"))
+    parts.append(study.training_words)
     if artifact.datasets and statistics.datasets and not set(statistics.datasets) & set(artifact.datasets):
         parts.append(f"{', '.join(statistics.datasets)} in place of {', '.join(artifact.datasets)}")
-    parts += left_out_words(statistics.left_out)
-    return " · ".join(parts)
+    parts.append(not_run_words(statistics.left_out, study.datasets))
+    parts += left_out_words([entry for entry in statistics.left_out if entry.reason != NOT_RUN])
+    parts.append(study.demonstration)
+    return " · ".join(filter(None, parts))
+
+
+def not_run_words(left_out: Sequence[LeftOut], datasets: Sequence[str]) -> str:
+    """Methods without results by name, methods without results on some datasets, and the number of datasets."""
+    missing = [entry.what for entry in left_out if entry.reason == NOT_RUN]
+    whole = [what for what in missing if what in datasets]
+    on_some = Counter(
+        method for method, on, dataset in (what.partition(" on ") for what in missing) if on and dataset in datasets
+    )
+    methods = [what for what in missing if what not in datasets and what.partition(" on ")[0] not in on_some]
+    words = [*methods, *(f"{method} on {counted(count, 'dataset')}" for method, count in on_some.items())]
+    words += [counted(len(whole), "dataset")] if whole else []
+    return f"{NOT_RUN}: {', '.join(words)}" if words else ""
 
 
 def left_out_words(left_out: Sequence[LeftOut]) -> list[str]:
     """What was left out, by reason, the most frequent ones first."""
-    counts: Counter[str] = Counter()
-    for entry in left_out:
-        counts[entry.reason] += 1
+    counts: Counter[str] = Counter(entry.reason for entry in left_out)
     words = [f"left out {count}×: {reason}" for reason, count in counts.most_common(LONGEST_LIST)]
     if len(counts) > LONGEST_LIST:
         words.append(f"and {len(counts) - LONGEST_LIST} more reasons (summary.json)")
@@ -71,7 +86,7 @@ def summary(name: str, artifact: Artifact, statistics: FigureStatistics, study: 
     return {
         "artifact": name,
         "number": artifact.number,
-        "title": artifact.title,
+        "title": artifact.title_in(study.datasets),
         "protocol": describe(study.protocol_name, study.protocol),
         "switches": asdict(study.protocol),
         "baseline": comparison.baseline.label if comparison else None,

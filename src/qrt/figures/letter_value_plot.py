@@ -59,12 +59,13 @@ def draw_letter_values(
             axes.text(0, row, "no values", ha="center", va="center", fontsize=5.5, color=style.GREY)
     drawn = np.concatenate([values[method] for method in order if method in values])
     # The scale is set after drawing: on a symlog axis seaborn would interpolate quantiles between logarithms.
-    style.symlog_axis(axes, "x", drawn.min(), drawn.max(), THRESHOLD)
+    scale = style.symlog_axis(axes, "x", drawn.min(), drawn.max(), THRESHOLD)
     axes.grid(axis="x")
     axes.set_ylim(len(order) - 0.4, -0.6)
     style.name_rows(axes, order, methods)
-    label = "← better   Cohen's d"
-    axes.set_xlabel(label, loc="left" if style.text_inches(label, 7) < style.panel_inches(axes)[0] else "right")
+    lines = ["← better   Cohen's d", *filter(None, [scale])]
+    widest = max(style.text_inches(line, 7) for line in lines)
+    axes.set_xlabel("\n".join(lines), loc="left" if widest < style.panel_inches(axes)[0] else "right")
     axes.set_ylabel("")
 
 

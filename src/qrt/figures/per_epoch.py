@@ -53,9 +53,10 @@ class _Sizes:
     star: float
     letters: float
     whole: float
+    ticks: int  # at most, on the axis of values
 
 
-_LARGE, _SMALL = _Sizes(1.2, 0.6, 7.5, 6, 1.0), _Sizes(0.8, 0.4, 5.8, 4.8, 0.5)
+_LARGE, _SMALL = _Sizes(1.2, 0.6, 7.5, 6, 1.0, 4), _Sizes(0.8, 0.4, 5.8, 6, 0.5, 3)
 
 
 def draw_decomposition(
@@ -77,7 +78,8 @@ def draw_decomposition(
     figure.subplots_adjust(
         left=0.6 / TWO_COLUMNS, right=0.985, top=1 - 0.66 / height, bottom=0.55 / height, wspace=0.27, hspace=0.22
     )
-    curves, selected = (_pieces(_of_part(statistics, name, "validation")) for name in ("curves", "selected"))
+    tables = [_of_part(statistics, name, "validation") for name in ("curves", "selected")]
+    curves, selected = map(_pieces, tables)
     curves_of_paper = _pieces(_NO_CURVES if published_curves is None else published_curves)
     marks_of_paper = _pieces(_NO_MARKS if published_marks is None else published_marks)
     published: set[str] = set()  # datasets that the paper shows too
@@ -94,7 +96,7 @@ def draw_decomposition(
         if dataset in published and not any(len(curves(dataset, metric)) for metric in _LABELS):
             figure.text(0.032, s="published only", fontsize=6, color=GREY, **place)
     figure.supxlabel("epochs", fontsize=7, y=0.27 / height)
-    _head(figure, title, published=bool(published))
+    _head(figure, title, *tables, published=bool(published))
     return figure
 
 
@@ -109,9 +111,10 @@ def draw_pages(statistics: FigureStatistics, *, metric: str, part: str, title: s
     height = 0.42 + head + rows * max(0.8, min(1.5, 0.5 * width / columns))
     figure, grid = plt.subplots(rows, columns, figsize=(width, height), squeeze=False)
     figure.subplots_adjust(
-        left=0.42 / width, right=0.985, top=1 - head / height, bottom=0.55 / height, wspace=0.32, hspace=0.46
+        left=0.52 / width, right=0.985, top=1 - head / height, bottom=0.55 / height, wspace=0.46, hspace=0.5
     )
-    curves, selected = (_pieces(_of_part(statistics, name, part)) for name in ("curves", "selected"))
+    tables = [_of_part(statistics, name, part) for name in ("curves", "selected")]
+    curves, selected = map(_pieces, tables)
     for axes in grid.flat[len(datasets) :]:
         axes.set_axis_off()
     for axes, dataset in zip(grid.flat, datasets, strict=False):
@@ -120,7 +123,7 @@ def draw_pages(statistics: FigureStatistics, *, metric: str, part: str, title: s
     figure.supxlabel("epochs", fontsize=7, y=0.27 / height)
     label = f"{'training' if part == 'train' else part} {_LABELS[metric]}"
     figure.supylabel(label, fontsize=7, x=0.06 / width)
-    _head(figure, title, published=False)
+    _head(figure, title, *tables, published=False)
     return figure
 
 
@@ -159,7 +162,7 @@ class _Panel:
             return
         axes.tick_params(length=2, pad=1.5, labelsize=self.sizes.letters)
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-        axes.yaxis.set_major_locator(MaxNLocator(4))
+        axes.yaxis.set_major_locator(MaxNLocator(self.sizes.ticks))
         for method, curve in self.curves.groupby("method", sort=False):
             self._draw_curve(axes, str(method), curve)
         for mark in self.selected.itertuples():
@@ -168,17 +171,24 @@ class _Panel:
         self._set_limits(axes)
 
     def _draw_curve(self, axes: Axes, method: str, curve: pd.DataFrame) -> None:
-        """Thin all the way, thick and with one standard error while all runs are alive."""
-        shade, mean, error = colour(method), curve["mean"], curve["standard_error"]
-        dot = "o" if len(curve) == 1 else None
-        look: dict[str, Any] = {"color": shade, "marker": dot, "markersize": 2, "zorder": 3}
-        axes.plot(curve["epoch"], mean, linewidth=self.sizes.thin, gid=f"{method} curve", **look)
-        of_all = mean.where(curve["all_alive"])
-        axes.plot(curve["epoch"], of_all, linewidth=self.sizes.line, gid=f"{method} curve of all runs", **look)
+        """Thick and with one standard error while all runs are alive; then thin, in one piece for each number of runs.
+
+        Where a run stops, the mean over the others is another one: a line across would look like training.
+        """
+        shade = colour(method)
+        of_all, error = curve["mean"].where(curve["all_alive"]), curve["standard_error"]
+        dot = "o" if curve["all_alive"].sum() == 1 else None
+        look: dict[str, Any] = {"color": shade, "markersize": 2, "zorder": 3}
+        axes.plot(
+            curve["epoch"], of_all, linewidth=self.sizes.line, marker=dot, gid=f"{method} curve of all runs", **look
+        )
         low, high = of_all - error, of_all + error
         axes.fill_between(
             curve["epoch"], low, high, color=shade, alpha=0.3, linewidth=0, zorder=2, gid=f"{method} band"
         )
+        epochs, means, alone = _pieces_of_equal_runs(curve[~curve["all_alive"]])
+        look |= {"marker": ".", "markevery": alone, "markersize": 1.5, "alpha": 0.7}
+        axes.plot(epochs, means, linewidth=self.sizes.thin, gid=f"{method} curve of fewer runs", **look)
 
     def _draw_mark(self, axes: Axes, method: str, epoch: float, value: float, *, star: bool) -> None:
         shade = colour(method)
@@ -227,6 +237,18 @@ class _Panel:
         axes.text(0.98, height, words, color=GREY, fontsize=self.sizes.letters, **place)
 
 
+def _pieces_of_equal_runs(curve: pd.DataFrame) -> tuple[list[float], list[float], list[int]]:
+    """Epochs and means, with a gap wherever the number of runs changes, and the places of points without neighbours."""
+    epochs: list[float] = []
+    means: list[float] = []
+    alone = []
+    for _, piece in curve.groupby(curve["runs"].diff().ne(0).cumsum()):
+        alone += [len(epochs)] if len(piece) == 1 else []
+        epochs += [*piece["epoch"], math.nan]
+        means += [*piece["mean"], math.nan]
+    return epochs, means, alone
+
+
 def value_limits(
     curves: Sequence[npt.NDArray[np.float64]], marks: npt.NDArray[np.float64], whole: float
 ) -> tuple[float, float]:
@@ -259,22 +281,23 @@ def _typical(values: npt.NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _head(figure: Figure, title: str, *, published: bool) -> None:
-    """Title and one legend for all panels."""
-    handles = [Line2D([], [], color=colour(method), linewidth=1.2, label=method) for method in ("QRT", "BASE")]
+def _head(figure: Figure, title: str, curves: pd.DataFrame, selected: pd.DataFrame, *, published: bool) -> None:
+    """Title and one legend for all panels, of what is drawn in them."""
+    drawn, stars = set(curves["method"]), set(selected.loc[selected["mark"] == "star", "method"])
+    handles = [
+        Line2D([], [], color=colour(name), linewidth=1.2, label=name) for name in ("QRT", "BASE") if name in drawn
+    ]
     for method in ("QRTC", "QRC"):
-        star: dict[str, Any] = {"color": colour(method), "marker": "*", "markersize": 7, "markeredgecolor": "white"}
-        handles.append(Line2D([], [], linestyle="", label=method, markeredgewidth=0.35, **star))
-    look: dict[str, Any] = {"color": GREY, "marker": "+", "markersize": 8, "linestyle": "", "markeredgewidth": 0.6}
-    handles.append(Line2D([], [], label="selected epoch", **look))
-    handles.append(Line2D([], [], color=GREY, linewidth=0.6, label="some runs stopped"))
+        if method in stars:
+            star: dict[str, Any] = {"color": colour(method), "marker": "*", "markersize": 7, "markeredgecolor": "white"}
+            handles.append(Line2D([], [], linestyle="", label=method, markeredgewidth=0.35, **star))
+    if (selected["mark"] == "bar").any():
+        look: dict[str, Any] = {"color": GREY, "marker": "+", "markersize": 8, "linestyle": "", "markeredgewidth": 0.6}
+        handles.append(Line2D([], [], label="selected epoch", **look))
+    if not curves["all_alive"].all():
+        handles.append(Line2D([], [], color=GREY, linewidth=0.6, label="after the first run has stopped"))
     if published:
-        dashed: dict[str, Any] = {
-            "linestyle": (0, (3, 1.5)),
-            "marker": "o",
-            "markersize": 3.5,
-            "markerfacecolor": "none",
-        }
+        dashed: dict[str, Any] = {"linestyle": _DASHES, "marker": "o", "markersize": 3.5, "markerfacecolor": "none"}
         handles.append(Line2D([], [], color=GREY, linewidth=0.7, label="published", **dashed))
     width, height = figure.get_size_inches()
     add_title(figure, title).set(y=1 - 0.05 / height, va="top")

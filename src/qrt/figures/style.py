@@ -30,7 +30,7 @@ mpl.use("Agg")  # figures go to files, also where there is a display
 ONE_COLUMN, TWO_COLUMNS = 3.25, 6.75
 GREY, INK = "#8c8c8c", "#222222"
 FIT = "#c1272d"  # fitted lines
-LONGEST_NAME = 14
+LONGEST_NAME = 18
 FONT, TICK_SIZE = "DejaVu Sans", 6.5
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart; every method also has its marker.
@@ -114,7 +114,7 @@ def light(colour_name: str, share: float = 0.5) -> str:
 
 def name_rows(axes: Axes, names: Sequence[str], methods: Sequence[str]) -> None:
     """Rows 0, 1, ... of a panel have the names of methods, in their colours, and no axis line."""
-    axes.set_yticks(range(len(names)), [plain(name) for name in names])
+    axes.set_yticks(range(len(names)), [plain(method_name(name)) for name in names])
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     for label, name in zip(axes.get_yticklabels(), names, strict=True):
@@ -127,6 +127,12 @@ def short_name(dataset: str) -> str:
     if row is not None:
         return row.abbreviation
     return dataset if len(dataset) <= LONGEST_NAME else f"{dataset[: LONGEST_NAME - 1]}…"
+
+
+def method_name(method: str) -> str:
+    """A method as figures name it: the weight `alpha=-0.05` is `α = −0.05`."""
+    name, equals, value = method.partition("=")
+    return f"α = {value}".replace("-", "\N{MINUS SIGN}") if (name, equals) == ("alpha", "=") else method
 
 
 def plain(text: str) -> str:
@@ -210,13 +216,14 @@ def text_inches(text: str, size: float) -> float:
     return float(TextPath((0, 0), text, size=size, prop=FontProperties(family=FONT)).get_extents().x1) / 72
 
 
-def symlog_axis(axes: Axes, which: Literal["x", "y"], low: float, high: float, threshold: float) -> None:
+def symlog_axis(axes: Axes, which: Literal["x", "y"], low: float, high: float, threshold: float) -> str:
     """Make one axis linear within +-`threshold` and logarithmic beyond, from `low` to `high` and a little more.
 
     The linear part is always in view and takes about a third of the axis at least, however far the outliers are. Labels
-    stand at 0 and at powers of ten times `threshold`, as many as there is room for.
+    stand at 0, at powers of ten times `threshold`, as many as there is room for, and beyond `threshold` on each side
+    that goes there. Returns the words on this scale for the axis's own label, which are none if all of it is linear.
     """
-    low, high = min(low, -threshold), max(high, threshold)
+    low, high = -_reach(-low, threshold), _reach(high, threshold)
     decades = math.log10(low / -threshold) + math.log10(high / threshold)
     linear_decades = max(1.0, decades / 4)
     scale = SymmetricalLogTransform(10, threshold, linear_decades)
@@ -235,10 +242,15 @@ def symlog_axis(axes: Axes, which: Literal["x", "y"], low: float, high: float, t
 
     powers = [threshold * 10.0**k for k in range(20) if threshold * 10.0**k <= max(-limits[0], limits[1])]
     halves = [*powers, *(power / 2 for power in (*powers, 10 * powers[-1]))]
+    beyond = [
+        sign * threshold * part for sign, end in ((-1, -limits[0]), (1, limits[1])) for part in _beyond(end / threshold)
+    ]
     # All of them, or every second, third, ... power, the largest among them.
-    choices = [halves, powers, *(powers[::-step] for step in range(2, len(powers) + 1))]
-    labels = (sorted({0.0, *_within(limits, choice)}) for choice in choices)
+    choices = [halves, powers, *(powers[::-step] for step in range(2, len(powers) + 1)), []]
+    labels = (sorted({0.0, *_within(limits, choice), *beyond}) for choice in choices)
     ticks = next((values for values in labels if fits(values)), [0.0])
+    for end in (-threshold, threshold):
+        ticks = next(values for values in (sorted({*ticks, end}), ticks) if fits(values))
     between = [part * power for power in powers for part in range(1, 10) if part == 1 or decades < 6]
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_locator(FixedLocator(ticks))
@@ -246,6 +258,17 @@ def symlog_axis(axes: Axes, which: Literal["x", "y"], low: float, high: float, t
     axis.set_major_formatter(FuncFormatter(lambda value, _: power_label(value)))
     axis.set_minor_formatter(NullFormatter())
     axis.set_tick_params(which="minor", width=0.4, length=1.5)
+    return f"linear to ±{power_label(threshold)}, then log" if decades else ""
+
+
+def _reach(end: float, threshold: float) -> float:
+    """How far a side of the axis goes: where values are just beyond the threshold, a label beyond it has room, too."""
+    return max(end, 2 * threshold) if end > threshold else threshold
+
+
+def _beyond(end: float) -> list[int]:
+    """The label between 1 and 10 of a side that ends there, in thresholds; if it goes further, it has powers of ten."""
+    return [part for part in (2, 3, 5) if part <= end][-1:] if end < 10 else []
 
 
 def _within(limits: Sequence[float], sizes: Sequence[float]) -> list[float]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
 import pandas as pd
 
-from qrt.pages.page import DEMONSTRATION, Cell, Column, Html, Row, document, filters, paragraph, section, table, tag
+from qrt.pages.page import Html, document, filters, paragraph, picture_of, section, tag
 from qrt.pages.study_words import StudyWords
+from qrt.pages.value_table import Shown, markdown_table, numbers, plain, range_of, value_table, with_error, yes_or_no
 from qrt.statistics.agreement import LEVEL, Agreement, outliers
-from qrt.text.formats import escape_markdown, to_markdown
-from qrt.text.words import count, counted, interval, is_missing, listed, number, p_value, text, two_decimals
+from qrt.text.formats import escape_markdown
+from qrt.text.words import count, counted, is_missing, listed, number, p_value, two_decimals
 
 CRITERION = (
     "The criterion is the usual one for a replication: from our mean and both standard errors follows a 95 % "
@@ -61,85 +58,49 @@ _METRICS = {
 }
 
 
-class _Shown(NamedTuple):
-    """A column of a table: how a record is written, and the value of the record that it is sorted by (a number)."""
-
-    heading: str
-    write: Callable[[dict[str, Any]], str]
-    key: str = ""
-
-
-def _plain(heading: str, column: str, write: Callable[[Any], str] = text) -> _Shown:
-    """A column of the values as they are."""
-    return _Shown(heading, lambda record: write(record[column]))
-
-
-def _numbers(heading: str, column: str, write: Callable[[Any], str] = number) -> _Shown:
-    """A column of numbers."""
-    return _Shown(heading, lambda record: write(record[column]), column)
-
-
-def _with_error(heading: str, column: str) -> _Shown:
-    """A column of means with their standard errors."""
-
-    def write(record: dict[str, Any]) -> str:
-        error = record[f"{column}_standard_error"]
-        return number(record[column]) + ("" if is_missing(error) else f" ± {number(error, 2)}")
-
-    return _Shown(heading, write, column)
-
-
-def _range(heading: str, low: str, high: str) -> _Shown:
-    return _Shown(heading, lambda record: interval(record[low], record[high]), low)
-
-
-def _yes_or_no(value: Any) -> str:
-    return "" if is_missing(value) else "yes" if value else "no"
-
-
 _POINTS = (
-    _plain("Dataset", "dataset"),
-    _plain("Method", "method"),
-    _with_error("Ours", "ours"),
-    _numbers("Our median", "ours_median"),
-    _range("Ours without one split", "without_one_low", "without_one_high"),
-    _with_error("Published", "published"),
-    _range("Interval for the published", "interval_low", "interval_high"),
-    _plain("Inside", "inside", _yes_or_no),
-    _numbers("p-value", "p_value", lambda value: number(value, 2)),
-    _numbers("Holm", "p_holm", lambda value: number(value, 2)),
-    _plain("Same sign", "same_sign", _yes_or_no),
+    plain("Dataset", "dataset"),
+    plain("Method", "method"),
+    with_error("Ours", "ours"),
+    numbers("Our median", "ours_median"),
+    range_of("Ours without one split", "without_one_low", "without_one_high"),
+    with_error("Published", "published"),
+    range_of("Interval for the published", "interval_low", "interval_high"),
+    plain("Inside", "inside", yes_or_no),
+    numbers("p-value", "p_value", lambda value: number(value, 2)),
+    numbers("Holm", "p_holm", lambda value: number(value, 2)),
+    plain("Same sign", "same_sign", yes_or_no),
 )
 _CARRIED = (
-    _plain("Dataset", "dataset"),
-    _plain("Method", "method"),
-    _with_error("Published", "published"),
-    _with_error("Our mean", "ours"),
-    _numbers("Our median", "ours_median"),
-    _range("Ours without one split", "without_one_low", "without_one_high"),
+    plain("Dataset", "dataset"),
+    plain("Method", "method"),
+    with_error("Published", "published"),
+    with_error("Our mean", "ours"),
+    numbers("Our median", "ours_median"),
+    range_of("Ours without one split", "without_one_low", "without_one_high"),
 )
 _TIMES = (
-    _plain("Dataset", "dataset"),
-    _numbers("Ours", "ours", two_decimals),
-    _numbers("Published", "published", two_decimals),
-    _numbers("Ours / published", "quotient", two_decimals),
+    plain("Dataset", "dataset"),
+    numbers("Ours", "ours", two_decimals),
+    numbers("Published", "published", two_decimals),
+    numbers("Ours / published", "quotient", two_decimals),
 )
 _FIGURE1 = (
-    _plain("Dataset", "dataset"),
-    _plain("Metric", "metric", lambda value: _METRICS.get(value, value)),
-    _plain("Method", "method"),
-    _with_error("Ours", "ours"),
-    _numbers("Published", "published"),
-    _numbers("Difference", "difference"),
-    _numbers("Our epoch", "our_epoch"),
-    _numbers("Published epoch", "published_epoch"),
+    plain("Dataset", "dataset"),
+    plain("Metric", "metric", lambda value: _METRICS.get(value, value)),
+    plain("Method", "method"),
+    with_error("Ours", "ours"),
+    numbers("Published", "published"),
+    numbers("Difference", "difference"),
+    numbers("Our epoch", "our_epoch"),
+    numbers("Published epoch", "published_epoch"),
 )
 _ORDERS = (
-    _plain("Dataset", "dataset"),
-    _plain("Metric", "metric", lambda value: _METRICS.get(value, value)),
-    _plain("Our order, lowest first", "our_order"),
-    _plain("Published order", "published_order"),
-    _plain("Same", "same_order", _yes_or_no),
+    plain("Dataset", "dataset"),
+    plain("Metric", "metric", lambda value: _METRICS.get(value, value)),
+    plain("Our order, lowest first", "our_order"),
+    plain("Published order", "published_order"),
+    plain("Same", "same_order", yes_or_no),
 )
 
 
@@ -205,8 +166,9 @@ def agreement_page(
     if study.demonstration:
         contents = tag("ul", *(tag("li", line) for line in CONTENTS))
         return document(
-            "Agreement", "", paragraph(WHAT_THE_PAGE_DOES), contents, file="agreement.html", demonstration=True
-        )
+            "Agreement", "", paragraph(WHAT_THE_PAGE_DOES), contents,
+            file="agreement.html", pages=study.pages, demonstration=study.demonstration,
+        )  # fmt: skip
     lede = f"Our results beside the numbers that the paper publishes. Protocol: {study.protocol}. {study.basis}."
     return document(
         "Agreement",
@@ -215,6 +177,7 @@ def agreement_page(
         _times_section(times),
         _figure1_section(figure1),
         file="agreement.html",
+        pages=study.pages,
     )
 
 
@@ -224,24 +187,23 @@ def _figure2_section(figure2: Agreement, picture: bytes) -> Html:
         parts.append(tag("ul", *(tag("li", sentence) for sentence in summary_sentences(figure2))))
         parts.append(paragraph(outlier_sentence(figure2)))
         if picture:
-            source = f"data:image/png;base64,{b64encode(picture).decode()}"
             words = "Our differences to BASE against the published ones, and the p-values of their distances in order"
-            parts.append(tag("figure", tag("img", src=source, alt=words), class_="picture"))
+            parts.append(picture_of(picture, words))
         parts.append(paragraph(CRITERION))
         parts.append(tag("ul", *(tag("li", warning) for warning in WARNINGS), class_="remark"))
         if len(carried(figure2)):
             parts.append(tag("h3", "Where a single split carries the published mean"))
             parts.append(paragraph(CARRIED_REMARK))
             parts.append(
-                _table("carried", carried(figure2), _CARRIED, "Means and medians, test NLL minus that of BASE")
+                value_table("carried", carried(figure2), _CARRIED, "Means and medians, test NLL minus that of BASE")
             )
         parts.append(tag("h3", "All datasets"))
         parts.append(filters("points", "datasets", [("inside", "no", "outside"), ("sign", "no", "other sign")]))
         facts = [
-            {"inside": _yes_or_no(row["inside"]), "sign": _yes_or_no(row["same_sign"])}
+            {"inside": yes_or_no(row["inside"]), "sign": yes_or_no(row["same_sign"])}
             for row in figure2.points.to_dict("records")
         ]
-        parts.append(_table("points", figure2.points, _POINTS, "Test NLL minus that of BASE, per dataset", facts))
+        parts.append(value_table("points", figure2.points, _POINTS, "Test NLL minus that of BASE, per dataset", facts))
     return section("figure2", "Figure 2: difference of NLL to BASE", *parts)
 
 
@@ -250,7 +212,7 @@ def _times_section(times: Agreement) -> Html:
     if len(times.points):
         parts.append(paragraph(time_sentence(times)))
         parts.append(paragraph(TIME_REMARK, class_="remark"))
-        parts.append(_table("times", times.points, _TIMES, "QRTC / BASE, time per epoch"))
+        parts.append(value_table("times", times.points, _TIMES, "QRTC / BASE, time per epoch"))
     return section("table2", "Table 2: ratio of training times", *parts)
 
 
@@ -259,9 +221,9 @@ def _figure1_section(figure1: Agreement) -> Html:
     if len(figure1.points):
         same = int(figure1.summary["same_order"].sum())
         parts.append(paragraph(f"The methods have the same order in {same} of {len(figure1.summary)} panels."))
-        parts.append(_table("orders", figure1.summary, _ORDERS, "Order of the methods at the selected epoch"))
+        parts.append(value_table("orders", figure1.summary, _ORDERS, "Order of the methods at the selected epoch"))
         parts.append(paragraph(FIGURE1_REMARK, class_="remark"))
-        parts.append(_table("marks", figure1.points, _FIGURE1, "Values at the selected epoch"))
+        parts.append(value_table("marks", figure1.points, _FIGURE1, "Values at the selected epoch"))
     return section("figure1", "Figure 1: values at the selected epoch", *parts)
 
 
@@ -269,32 +231,10 @@ def _note(agreement: Agreement) -> list[Html]:
     return [paragraph(agreement.note)] if agreement.note else []
 
 
-def _table(
-    name: str,
-    values: pd.DataFrame,
-    shown: tuple[_Shown, ...],
-    caption: str,
-    facts: list[dict[str, str]] | None = None,
-) -> Html:
-    columns = [
-        Column(one.heading, "number", "number") if one.key else Column(one.heading, look="" if place else "lead")
-        for place, one in enumerate(shown)
-    ]
-    rows = []
-    for place, record in enumerate(values.to_dict("records")):
-        cells = [Cell(one.write(record), _sort_key(record[one.key]) if one.key else None) for one in shown]
-        rows.append(Row(cells, facts=facts[place] if facts else {}))
-    return table(name, columns, rows, caption=caption)
-
-
-def _sort_key(value: Any) -> str | float:
-    return "" if is_missing(value) else float(value)
-
-
 def agreement_markdown(figure2: Agreement, times: Agreement, figure1: Agreement, study: StudyWords) -> str:
     """The page as Markdown."""
     if study.demonstration:
-        lines = ["# Agreement", "", f"**{DEMONSTRATION}**", "", WHAT_THE_PAGE_DOES, ""]
+        lines = ["# Agreement", "", f"**{study.demonstration}**", "", WHAT_THE_PAGE_DOES, ""]
         return "\n".join([*lines, *(f"- {line}" for line in CONTENTS), ""])
     lines = ["# Agreement", "", f"Protocol: {escape_markdown(study.protocol)}. {study.basis}.", ""]
     lines += ["## Figure 2: difference of NLL to BASE", ""]
@@ -304,7 +244,7 @@ def agreement_markdown(figure2: Agreement, times: Agreement, figure1: Agreement,
         lines += [*(f"- {warning}" for warning in WARNINGS), ""]
         if len(carried(figure2)):
             lines += [CARRIED_REMARK, ""]
-            lines.append(to_markdown(_written(carried(figure2), _CARRIED), "A single split carries the published mean"))
+            lines.append(markdown_table(carried(figure2), _CARRIED, "A single split carries the published mean"))
     lines += _markdown_table(figure2, figure2.points, _POINTS, "Test NLL minus that of BASE, per dataset")
     lines += ["## Table 2: ratio of training times", ""]
     if len(times.points):
@@ -312,16 +252,11 @@ def agreement_markdown(figure2: Agreement, times: Agreement, figure1: Agreement,
     lines += _markdown_table(times, times.points, _TIMES, "QRTC / BASE, time per epoch")
     lines += ["## Figure 1: values at the selected epoch", ""]
     if len(figure1.points):
-        lines += [FIGURE1_REMARK, "", to_markdown(_written(figure1.summary, _ORDERS), "Order of the methods")]
+        lines += [FIGURE1_REMARK, "", markdown_table(figure1.summary, _ORDERS, "Order of the methods")]
     lines += _markdown_table(figure1, figure1.points, _FIGURE1, "Values at the selected epoch")
     return "\n".join(lines)
 
 
-def _markdown_table(agreement: Agreement, values: pd.DataFrame, shown: tuple[_Shown, ...], caption: str) -> list[str]:
+def _markdown_table(agreement: Agreement, values: pd.DataFrame, shown: tuple[Shown, ...], caption: str) -> list[str]:
     note = [escape_markdown(agreement.note), ""] if agreement.note else []
-    return note + ([to_markdown(_written(values, shown), caption)] if len(values) else [])
-
-
-def _written(values: pd.DataFrame, shown: tuple[_Shown, ...]) -> pd.DataFrame:
-    records = values.to_dict("records")
-    return pd.DataFrame({one.heading: [one.write(record) for record in records] for one in shown})
+    return note + ([markdown_table(values, shown, caption)] if len(values) else [])

@@ -8,7 +8,6 @@ import pandas as pd
 
 from qrt.pages.claim_card import badge, claim_links
 from qrt.pages.page import (
-    DEMONSTRATION,
     Cell,
     Column,
     Content,
@@ -181,8 +180,9 @@ def disagreements_page(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, study:
     parts = [_switch_section(switch, changes[switch.name], key_numbers, study) for switch in in_order()]
     overview = _overview(changes, key_numbers, study)
     return document(
-        "Disagreements", lede, overview, *parts, file="disagreements.html", demonstration=study.demonstration
-    )
+        "Disagreements", lede, overview, *parts,
+        file="disagreements.html", pages=study.pages, demonstration=study.demonstration,
+    )  # fmt: skip
 
 
 def _overview(changes: dict[str, ChangedVerdicts], key_numbers: pd.DataFrame, study: StudyWords) -> Html:
@@ -292,7 +292,7 @@ def disagreements_markdown(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, st
     lines = [
         "# Disagreements",
         "",
-        *([f"**{DEMONSTRATION}**", ""] if study.demonstration else []),
+        *([f"**{study.demonstration}**", ""] if study.demonstration else []),
         "Each switch is changed alone, everything else as in this study. "
         f"Protocol: {escape_markdown(study.protocol)}. {study.basis}.",
         "",

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import resources
 from typing import Literal
 
-# What every page of a demonstration says: training is shortened, or no dataset is the paper's.
-DEMONSTRATION = "demonstration: short training on embedded data, no statement about the paper"
 # The pages of a study lie beside each other, in the order of their menu.
 PAGES = {
     "scorecard.html": "Scorecard",
     "disagreements.html": "Disagreements",
     "agreement.html": "Agreement",
 }
+SEEDS_PAGE = {"seeds.html": "Seeds"}  # of a study with more than one seed
 
 
 class Html(str):
@@ -126,10 +126,17 @@ def filters(table_name: str, what: str, buttons: Sequence[tuple[str, str, Conten
     return tag("div", search, group, status, class_="filters", data_for=table_name, hidden=True)
 
 
-def document(title: str, lede: Content, *content: Content, file: str, demonstration: bool = False) -> str:
-    """A whole page: heading, menu of the pages, first paragraph, content. A demonstration says that it is one."""
-    notice = [tag("p", DEMONSTRATION, class_="demonstration", role="note")] if demonstration else []
-    menu = [tag("a", name, href=page, aria_current="page" if page == file else None) for page, name in PAGES.items()]
+def document(
+    title: str,
+    lede: Content,
+    *content: Content,
+    file: str,
+    pages: Mapping[str, str] = PAGES,
+    demonstration: str = "",
+) -> str:
+    """A whole page: heading, menu of the pages, first paragraph, content; `demonstration` is said at the top."""
+    notice = [tag("p", demonstration, class_="demonstration", role="note")] if demonstration else []
+    menu = [tag("a", name, href=page, aria_current="page" if page == file else None) for page, name in pages.items()]
     first = [tag("p", lede, class_="lede")] if lede else []
     body = tag(
         "body",
@@ -160,6 +167,12 @@ def section(name: str, heading: Content, *content: Content) -> Html:
 def paragraph(*content: Content, **attributes: str) -> Html:
     """A paragraph."""
     return tag("p", *content, **attributes)
+
+
+def picture_of(png: bytes, words: str) -> Html:
+    """A picture that is part of the page; `words` say what it shows."""
+    source = f"data:image/png;base64,{b64encode(png).decode()}"
+    return tag("figure", tag("img", src=source, alt=words), class_="picture")
 
 
 def _asset(name: str) -> str:

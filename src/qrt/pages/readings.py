@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from qrt.pages.page import DEMONSTRATION
+from qrt.claims.verdict import VERDICTS
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import SWITCHES
 from qrt.text.words import counted, listed
 
-VERDICTS = ("confirmed", "leans confirmed", "inconclusive", "leans contradicted", "contradicted", "not run")
 NOT_RUN = "not run"
 NOT_JUDGED = "A demonstration judges no claim."
 PAPER = "Probabilistic Calibration by Design for Neural Network Regression"
@@ -116,7 +115,7 @@ def summary_lines(verdicts: pd.DataFrame, study: StudyWords) -> list[str]:
     """What was replicated, on what, and what came out, in about ten lines of plain text."""
     head = [f"Replication of “{PAPER}”", f"Protocol: {study.protocol}. Data: {study.basis}."]
     if study.demonstration:
-        return [*head, f"This is a {DEMONSTRATION}.", NOT_JUDGED]
+        return [*head, f"This is a {study.demonstration}.", NOT_JUDGED]
     own = of_reading(verdicts, "study")
     counted_apart = marked(own, "by_definition")
     own, by_definition = own[~counted_apart], own[counted_apart]
@@ -164,5 +163,6 @@ def _protocol_lines(verdicts: pd.DataFrame, study: StudyWords) -> list[str]:
     )
     not_run = [name for name, found in switches.items() if found.run == "no"]
     if not_run:
-        lines.append(f"Switches not run: {listed(not_run)}.")
+        names = listed(not_run) if len(not_run) <= _LONGEST_LIST else f"{len(not_run)} of {len(switches)}"
+        lines.append(f"Switches not run: {names}.")
     return lines

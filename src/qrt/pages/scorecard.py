@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from qrt.claims.verdict import VERDICTS
 from qrt.data.sheet import paper_datasets
 from qrt.pages.claim_card import (
     SYMBOLS,
@@ -35,7 +36,6 @@ from qrt.pages.readings import (
     NOT_JUDGED,
     NOT_RUN,
     PAPER,
-    VERDICTS,
     ChangedVerdicts,
     changed_by_switch,
     changed_verdicts,
@@ -105,6 +105,7 @@ def scorecard_page(verdicts: pd.DataFrame, study: StudyWords, frozen: str = "") 
         _gallery(own, study),
         paragraph(frozen, class_="soft") if frozen else "",
         file="scorecard.html",
+        pages=study.pages,
         demonstration=study.demonstration,
     )
 

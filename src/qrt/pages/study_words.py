@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from qrt.data.sheet import paper_datasets
+from qrt.pages.page import PAGES, SEEDS_PAGE
 from qrt.results.readings import other_preset
 from qrt.study.artifacts import ARTIFACTS
 from qrt.study.config import StudyConfig
+from qrt.study.experiments import x_scale_matters
 from qrt.study.protocol import Protocol, describe
 from qrt.text.words import counted
 
@@ -26,9 +28,15 @@ class StudyWords:
     asked: int  # by the configuration
     of_paper: int  # datasets with results that are the paper's
     splits: int
+    seeds: int = 1
     figures: tuple[str, ...] = ()  # artifacts whose files lie beside the pages
-    demonstration: bool = False  # training is shortened, or no dataset is the paper's
+    demonstration: str = ""  # what is said of a demonstration: short training, or none of the paper's datasets
     affected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # switch -> the only datasets it concerns
+
+    @property
+    def pages(self) -> dict[str, str]:
+        """The pages that the study has, for their menu: file -> name."""
+        return PAGES | SEEDS_PAGE if self.seeds > 1 else PAGES
 
     @property
     def basis(self) -> str:
@@ -37,9 +45,7 @@ class StudyWords:
         return f"{asked} ({self.of_paper} of the paper's {len(paper_datasets())}), {counted(self.splits, 'split')}"
 
 
-def study_words(
-    study: StudyConfig, dataset_table: pd.DataFrame, affected: Mapping[str, tuple[str, ...]] | None = None
-) -> StudyWords:
+def study_words(study: StudyConfig, dataset_table: pd.DataFrame) -> StudyWords:
     """The words for a study whose datasets are those of Table 3."""
     available = dataset_table[dataset_table["status"] != "unavailable"]
     return StudyWords(
@@ -50,7 +56,8 @@ def study_words(
         asked=len(study.datasets),
         of_paper=int(available["dataset"].isin(list(paper_datasets())).sum()),
         splits=len(study.splits),
+        seeds=len(study.seeds),
         figures=tuple(ARTIFACTS),
-        demonstration=getattr(study, "is_demonstration", False),  # a property that StudyConfig is about to get
-        affected=affected or {},
+        demonstration=study.demonstration,
+        affected={"x_scale": tuple(name for name in available["dataset"] if x_scale_matters(name))},
     )

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PICTURES = ("pdf", "png")
-FIGURES = "paper_figures"
-
 
 @dataclass(frozen=True)
 class Layout:
-    """The paths of a study, relative to its folder: tables are in `results`, networks in `networks`."""
+    """The paths of a study, relative to its folder."""
 
-    results: str
-    networks: str
+    results: str  # folder of its tables
+    networks: str  # of trained and evaluated networks
+    figures: str = "paper_figures"  # of figures, tables and pages for people
 
     # Data, the same for every study.
     def raw(self, dataset: str, form: str) -> str:
@@ -61,7 +59,7 @@ class Layout:
     # What people look at.
     def figure(self, name: str, form: str) -> str:
         """A figure, a table or a page of the paper's replication."""
-        return f"{FIGURES}/{name}.{form}"
+        return f"{self.figures}/{name}.{form}"
 
     def log(self, stage: str, *place: str) -> str:
         """The log of a job that depends on the study's protocol."""
@@ -75,5 +73,5 @@ class Layout:
 # The studies under both protocols as the paper has them: they share their networks.
 PUBLISHED_LAYOUTS = {
     "paper": Layout("results", "results/networks"),
-    "released": Layout("results_released", "results/networks"),
+    "released": Layout("results_released", "results/networks", "replication/released"),
 }

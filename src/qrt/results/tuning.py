@@ -25,12 +25,12 @@ def tuned_methods(runs: pd.DataFrame, experiment: Experiment, protocol: Protocol
     parts = []
     for method in experiment.methods:
         rows = _rows_of(runs, method, protocol)
-        candidates = _candidates(rows, protocol)
+        candidates = dict(list(_candidates(rows, protocol).groupby(["dataset", "seed"], sort=False)))
         wanted = {network.id for network in method.networks}
         for place, here in rows.groupby(["dataset", "seed"], sort=False):
             if not wanted <= set(here["variant"]):
                 continue  # a choice among part of the grid would be another method
-            chosen = _choose(candidates.loc[place], method, protocol)
+            chosen = _choose(candidates[place], method, protocol)
             of_chosen = here[here["variant"] == chosen["variant"]].sort_values("split", kind="stable")
             parts.append(of_chosen.assign(experiment=experiment.name, method=method.name, **chosen))
     columns = list(METHODS)

@@ -6,6 +6,7 @@ any executor, and after it was interrupted.
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
@@ -16,12 +17,17 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from qrt.atomic import write_json
 from qrt.running.attempts import notes_beside, read_attempts
 from qrt.running.study_files import StudyFiles
+from qrt.study.config import StudyConfig
 from qrt.study.cost import START_SECONDS
+from qrt.study.protocol import describe
 
 _FRESH = 1.05  # how much longer than estimated counts as right, before anything is known
 _SECONDS_BETWEEN_LINES = 60.0
+_HERE = Path()
+_STUDY_NOTE = ".snakemake/qrt_study.json"
 
 
 @dataclass(frozen=True)
@@ -169,6 +175,31 @@ def progress_line(now: Status, parallel: int, seconds: float) -> str:
     elif parallel:
         words.append(f"about {duration(now.time_left(parallel))} left")
     return "; ".join(words)
+
+
+def note_study(study: StudyConfig, folder: Path = _HERE) -> None:
+    """Note the settings of the study that runs in `folder`, for whoever asks how far it is."""
+    write_json(folder / _STUDY_NOTE, study.facts())
+
+
+def noted_study(folder: Path) -> StudyConfig | None:
+    """The settings of the last study that ran in `folder`; None if there was none."""
+    try:
+        return StudyConfig.from_facts(json.loads((folder / _STUDY_NOTE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError):  # none, or one of another version
+        return None
+
+
+def study_in_words(study: StudyConfig) -> str:
+    """What is studied, in one line."""
+    parts = [
+        f"protocol {describe(study.protocol_name, study.protocol)}",
+        f"{len(study.datasets)} datasets",
+        f"{len(study.splits)} splits",
+        *([f"{len(study.seeds)} seeds"] if len(study.seeds) > 1 else []),
+        f"at most {study.training['max_epochs']} epochs",
+    ]
+    return ", ".join(parts)
 
 
 def is_running(folder: Path) -> bool:

@@ -31,7 +31,7 @@ class StudyFiles:
     @cached_property
     def layout(self) -> Layout:
         """Where the files are."""
-        return Layout(self.study.results, self.study.networks)
+        return Layout(self.study.results, self.study.networks, self.study.figures)
 
     @cached_property
     def plan(self) -> Plan:
@@ -110,6 +110,10 @@ class StudyFiles:
         )
         return [path for path in paths if (self.folder / path).exists()]
 
+    def records(self, datasets: Sequence[str] | None = None) -> list[str]:
+        """The records of prepared datasets."""
+        return self._there(map(self.layout.prepared, self.study.datasets if datasets is None else datasets))
+
     def times(self) -> list[str]:
         """Training times, by dataset and split."""
         return self._there(
@@ -133,7 +137,7 @@ class StudyFiles:
         if needs.examples:
             files |= {table: [layout.collected(name, table) for name in needs.datasets] for table in needs.tables}
             methods = [layout.tuned_for_one("examples", name) for name in needs.datasets]
-        return files | {"methods": methods, "records": [layout.prepared(name) for name in needs.datasets]}
+        return files | {"methods": methods, "records": self.records(needs.datasets)}
 
     @cached_property
     def _on(self) -> dict[str, dict[str, Family]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from qrt.statistics.columns import COMPARISON
 from qrt.statistics.effects import LETTER_QUANTILES, cohens_d, letter_values, moments, relative_difference
-from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+from qrt.statistics.figure_statistics import NOT_RUN, FigureStatistics, LeftOut
 from qrt.statistics.rank_tests import rank_tables
 from qrt.study.compared import Compared
 
@@ -219,7 +219,7 @@ def _left_out(runs: _Runs) -> Iterator[LeftOut]:
     known = np.zeros(len(runs.datasets), dtype=bool)
     for place, dataset in enumerate(runs.datasets):
         if dataset not in states:
-            yield LeftOut(dataset, 1, "no results of the compared methods")
+            yield LeftOut(dataset, 1, NOT_RUN)
         elif states[dataset] <= {"unavailable", "invalid"}:
             yield LeftOut(dataset, 1, _reasons(runs.rows[runs.rows["dataset"] == dataset]))
         else:
@@ -229,7 +229,7 @@ def _left_out(runs: _Runs) -> Iterator[LeftOut]:
         if usable.any():
             yield from _left_out_of_method(runs, label, expected & ~found, expected & found & ~ok)
         elif known.any():
-            yield LeftOut(label, int(expected.sum()), "no usable run" if (found & expected).any() else "no results")
+            yield LeftOut(label, int(expected.sum()), "no usable run" if (found & expected).any() else NOT_RUN)
 
 
 def _left_out_of_method(
@@ -243,7 +243,7 @@ def _left_out_of_method(
             of_both = rows[(rows["label"] == label) & (rows["dataset"] == dataset) & (rows["status"] != "ok")]
             yield LeftOut(f"{label} on {dataset}", len(of_both), _reasons(of_both))
         if missing[place].any():
-            yield LeftOut(f"{label} on {dataset}", int(missing[place].sum()), "no result")
+            yield LeftOut(f"{label} on {dataset}", int(missing[place].sum()), NOT_RUN)
         for metric, unusable in not_finite.items():
             if unusable[place].any():
                 yield LeftOut(f"{label} on {dataset}, {metric}", int(unusable[place].sum()), "value is not finite")

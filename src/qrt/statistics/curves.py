@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from qrt.statistics.columns import CURVES as TABLES
-from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+from qrt.statistics.figure_statistics import NOT_RUN, FigureStatistics, LeftOut
 
 CURVE_METRICS = ("nll_recalibrated", "nll_base", "alpha_entropy_pit", "pce")
 CURVES = ("BASE", "QRT")
@@ -186,12 +186,12 @@ def _left_out_runs(runs: pd.DataFrame, datasets: Sequence[str]) -> list[LeftOut]
     problems = dict(iter(lost.groupby(["dataset", "method"])["problem"]))
     for dataset in datasets:
         if without_data.get(dataset, True):
-            left_out.append(LeftOut(dataset, 1, reasons.get(dataset, "no results")))
+            left_out.append(LeftOut(dataset, 1, reasons.get(dataset, NOT_RUN)))
             continue
         for method in (*CURVES, *STARS):
             what, missing = f"{method} on {dataset}", int(splits[dataset]) - present.get((dataset, method), 0)
             if missing:
-                left_out.append(LeftOut(what, missing, "no result"))
+                left_out.append(LeftOut(what, missing, NOT_RUN))
             if (dataset, method) in problems:
                 counts = problems[dataset, method].value_counts(sort=False)
                 left_out += [LeftOut(what, int(count), str(problem)) for problem, count in counts.items()]

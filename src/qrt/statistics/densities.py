@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from qrt.statistics.columns import DENSITIES
-from qrt.statistics.figure_statistics import FigureStatistics, LeftOut
+from qrt.statistics.figure_statistics import NOT_RUN, FigureStatistics, LeftOut
 
 METHODS = ("BASE", "QRC", "QRTC")
 ROWS = 5  # as many as training keeps
@@ -69,7 +69,7 @@ def _reason(method: pd.DataFrame) -> str:
     """Why there are no predictions of a method, as far as its tuned runs tell."""
     failed = method[method["status"] != "ok"]
     if method.empty:
-        return "not in this study"
+        return NOT_RUN
     if failed.empty:
         return "no predictive densities were kept"
     return f"{failed['status'].iloc[0]}: {failed['reason'].iloc[0]}"

@@ -28,7 +28,7 @@ class Moments:
     @property
     def standard_error(self) -> Array:
         """Sample standard deviation / sqrt(n); NaN for fewer than two runs."""
-        return np.sqrt(_ratio(self.squares, self.runs * (self.runs - 1.0)))
+        return np.sqrt(ratio(self.squares, self.runs * (self.runs - 1.0)))
 
 
 def moments(values: Array) -> Moments:
@@ -43,7 +43,7 @@ def moments(values: Array) -> Moments:
     runs = np.isfinite(ordered).sum(axis=-1)
     smallest = ordered[..., :1]
     above = np.where(np.isfinite(ordered), ordered - smallest, 0.0)
-    mean_above = _ratio(above.sum(axis=-1), runs)
+    mean_above = ratio(above.sum(axis=-1), runs)
     deviations = np.where(np.isfinite(ordered), above - mean_above[..., None], 0.0)
     return Moments(runs, smallest[..., 0] + mean_above, (deviations**2).sum(axis=-1))
 
@@ -58,19 +58,19 @@ def cohens_d(method: Array, baseline: Array, form: str) -> Array:
     one, two = moments(method), moments(baseline)
     freedom = np.where((one.runs > 0) & (two.runs > 0), one.runs + two.runs - 2.0, 0.0)
     if form == "pooled":
-        deviation = np.sqrt(_ratio(one.squares + two.squares, freedom))
+        deviation = np.sqrt(ratio(one.squares + two.squares, freedom))
     elif form == "released":
-        variances = _ratio(one.squares, one.runs) + _ratio(two.squares, two.runs)
-        deviation = np.sqrt(_ratio(variances, freedom))
+        variances = ratio(one.squares, one.runs) + ratio(two.squares, two.runs)
+        deviation = np.sqrt(ratio(variances, freedom))
     else:
         raise ValueError(f"form of Cohen's d {form!r}: must be one of {', '.join(COHENS_D_FORMS)}")
     difference = one.mean - two.mean
-    return np.where((difference == 0) & (deviation == 0), 0.0, _ratio(difference, deviation))
+    return np.where((difference == 0) & (deviation == 0), 0.0, ratio(difference, deviation))
 
 
 def relative_difference(difference: Array, baseline_mean: Array) -> Array:
     """The difference as a share of the baseline's size; NaN where the baseline is 0."""
-    return _ratio(difference, np.abs(baseline_mean))
+    return ratio(difference, np.abs(baseline_mean))
 
 
 def letter_values(values: Array) -> tuple[Array, int]:
@@ -81,7 +81,7 @@ def letter_values(values: Array) -> tuple[Array, int]:
     return np.quantile(finite, LETTER_QUANTILES), finite.size
 
 
-def _ratio(numerator: Array, denominator: Array | NDArray[np.int64]) -> Array:
+def ratio(numerator: Array, denominator: Array | NDArray[np.int64]) -> Array:
     """Numerator / denominator, NaN where the denominator is not above 0."""
     safe = np.where(denominator > 0, denominator, 1.0)
     return np.where(denominator > 0, numerator / safe, np.nan)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+NOT_RUN = "not run yet"  # the reason for which a method or dataset is left out that has no results at all
+
 
 @dataclass(frozen=True)
 class LeftOut:

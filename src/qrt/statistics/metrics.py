@@ -6,7 +6,7 @@ from qrt.study.protocol import Protocol
 
 
 def figure_metrics(protocol: Protocol) -> dict[str, str]:
-    """Label in the figures -> metric of the result tables (docs/protocol.md, rows 3, 4, 12). Lower is better for all."""
+    """Label in the figures -> metric of the result tables (docs/protocol.md, rows 3, 4, 12); lower is better."""
     batched = "_batched" if protocol.metric_rows == "batches" else ""
     return {
         "NLL": f"nll{batched}",

@@ -71,6 +71,13 @@ class Artifact:
         own = tuple(dataset for dataset in self.datasets if dataset in study)
         return own or tuple(dataset for dataset in self.stand_ins if dataset in study)
 
+    def title_in(self, study: Sequence[str]) -> str:
+        """The title in a study of these datasets, which names the dataset that is shown."""
+        title, shown = self.title, self.shown(study)
+        for own, stand_in in zip(self.datasets, self.stand_ins, strict=True):
+            title = title.replace(own, stand_in) if stand_in in shown else title
+        return title
+
 
 def _main(suffix: str = "", **settings: object) -> MethodComparison:
     methods = tuple(

@@ -25,6 +25,7 @@ from qrt.study.protocol import Protocol, resolve_protocol
 MIRROR_VARIABLE = "QRT_MIRROR"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")  # of a dataset: part of paths and of shell commands
 _PLACES = ("own_datasets", "mirror", "sources")
+PAPER_TRAINING = {"max_epochs": 5000, "patience": 15}
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,46 @@ class StudyConfig:
     published: bool  # whether figures show the published values beside ours
     results: str  # folder of what depends on the protocol
     networks: str  # folder of trained networks, which depends on the length of training only
+    figures: str  # folder of figures, tables and pages
 
     def facts(self) -> dict[str, Any]:
         """What results and figures depend on, as JSON has it: everything but paths and sources of the data."""
         return {name: value for name, value in asdict(self).items() if name not in _PLACES}
+
+    @property
+    def is_demonstration(self) -> bool:
+        """Whether results say nothing about the paper: training is shorter, or no dataset is one of the paper's."""
+        return self._is_short or not self._has_paper_data
+
+    @property
+    def demonstration(self) -> str:
+        """What figures and pages say of a demonstration; empty for a study of the paper."""
+        if not self.is_demonstration:
+            return ""
+        training = "short training" if self._is_short else "training"
+        if not self._has_paper_data:
+            training += f" on {'embedded data' if set(self.datasets) <= set(EMBEDDED) else 'other data'}"
+        return f"demonstration: {training}, no statement about the paper"
+
+    @property
+    def training_words(self) -> str:
+        """How training differs from the paper's; empty where it does not."""
+        epochs, patience = self.training["max_epochs"], self.training["patience"]
+        of_paper = PAPER_TRAINING["max_epochs"], PAPER_TRAINING["patience"]
+        words = []
+        if epochs != of_paper[0]:
+            words.append(f"trained for at most {epochs:,} epochs ({of_paper[0]:,} in the paper)")
+        if patience != of_paper[1]:
+            words.append(f"patience {patience} ({of_paper[1]} in the paper)")
+        return ", ".join(words)
+
+    @property
+    def _is_short(self) -> bool:
+        return any(self.training[name] < of_paper for name, of_paper in PAPER_TRAINING.items())
+
+    @property
+    def _has_paper_data(self) -> bool:
+        return bool(set(self.datasets) & set(paper_datasets()))
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> StudyConfig:
@@ -119,6 +156,7 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
     All problems found are told in one message (UserError).
     """
     try:
+        raw = without_texts(raw, schema)
         # Python refuses to print an integer of thousands of digits, so these come before the schema has its say.
         problems = [f"{where}: should be a finite number" for where in _infinite(raw)]
     except RecursionError as error:
@@ -158,6 +196,7 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
         only_finished=config["only_finished"],
         published=config["published"],
         results=_results_folder(config["protocol"], config["switches"]) + _length_of_training(config, schema),
+        figures=config["figures"],
         networks=f"results/networks{_length_of_training(config, schema)}",
     )
 
@@ -165,6 +204,36 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
 def _own_dataset(path: Path, entry: Mapping[str, Any]) -> OwnDataset:
     shape = estimated_shape(path) if _is_file(path) else (0, 0)
     return OwnDataset(path, entry["target"], tuple(entry["categorical"]), shape)
+
+
+def without_texts(value: Any, schema: Mapping[str, Any]) -> Any:
+    """`value` with numbers, true, false and null in place of texts wherever the schema wants those, at any depth.
+
+    Snakemake hands over what is in brackets or braces on the command line as texts: `--config splits=[0]`.
+    """
+    if isinstance(value, Mapping):
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties") or {}
+        return {name: without_texts(entry, properties.get(name, others)) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [without_texts(entry, schema.get("items", {})) for entry in value]
+    if not isinstance(value, str):
+        return value
+    kinds = schema.get("type", [])
+    if value == "null" and ("null" in kinds or None in schema.get("enum", [])):
+        return None
+    if value in ("true", "false") and "boolean" in kinds:
+        return value == "true"
+    return _number(value) if "number" in kinds or "integer" in kinds else value
+
+
+def _number(text: str) -> int | float | str:
+    """The number that a text stands for; the text, if it stands for none."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
 
 
 def with_defaults(value: Any, schema: Mapping[str, Any]) -> Any:

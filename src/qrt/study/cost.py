@@ -84,7 +84,7 @@ class TrainingJob:
         return int(attempt * _SAFETY * (self.seconds + _SLOW_START_SECONDS) / 60) + 2
 
     def memory(self, attempt: int) -> int:
-        """MB to ask for: Snakemake, PyTorch, the data, and the networks with their optimiser; more with each attempt."""
+        """MB to ask for: Snakemake, PyTorch, the data, the networks with their optimiser; more with each attempt."""
         rows, features = self.shape
         data = _COPIES_OF_THE_DATA * (rows / _TRAIN_SHARE) * features * 4 / 1e6
         networks = sum(

@@ -6,6 +6,7 @@ import re
 
 import pandas as pd
 
+UPRIGHT_COLUMNS = 8  # of a table that fits an upright page
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -42,9 +43,12 @@ def escape_rst(text: str) -> str:
 
 
 def to_latex(table: pd.DataFrame, caption: str, label: str) -> str:
-    """A `longtable` (packages longtable, booktabs) that may run over pages."""
+    """A `longtable` that may run over pages; a wide one is in small letters on pages of its own, turned sideways."""
+    is_wide = len(table.columns) > UPRIGHT_COLUMNS
     head = " & ".join(escape_latex(str(column)) for column in table.columns) + r" \\"
     lines = [
+        f"% needs \\usepackage{{booktabs,longtable{',pdflscape' if is_wide else ''}}}",
+        *([r"\begin{landscape}\scriptsize\setlength{\tabcolsep}{3pt}"] if is_wide else []),
         rf"\begin{{longtable}}{{{'l' * len(table.columns)}}}",
         rf"\caption{{{escape_latex(caption)}}}\label{{{label}}}\\",
         rf"\toprule {head} \midrule \endfirsthead",
@@ -53,7 +57,7 @@ def to_latex(table: pd.DataFrame, caption: str, label: str) -> str:
     ]
     for row in table.itertuples(index=False):
         lines.append(" & ".join(escape_latex(str(cell)) for cell in row) + r" \\")
-    return "\n".join([*lines, r"\end{longtable}", ""])
+    return "\n".join([*lines, r"\end{longtable}", *([r"\end{landscape}"] if is_wide else []), ""])
 
 
 def to_markdown(table: pd.DataFrame, caption: str) -> str:

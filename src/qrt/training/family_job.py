@@ -103,4 +103,8 @@ def _result(
         outputs["map"] = network.outputs(x[rows.numpy()])
     if network.curves is not None:
         outputs["curves"] = network.outputs(x[curve_rows(len(x), seed).numpy()])
+    # Rows outside training may have values far from those of training (docs/protocol.md, row 13).
+    lost = [part for part, values in outputs.items() if not bool(values.isfinite().all())]
+    if lost:
+        return replace(result, status="diverged", reason=f"its outputs on {', '.join(lost)} rows are not finite")
     return replace(result, outputs=outputs, centres=network.own_centres)

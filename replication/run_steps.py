@@ -1,0 +1,92 @@
+"""Run the steps of the replication one after the other: `python replication/run_steps.py` (docs/replication.md).
+
+Every step is a call of Snakemake for a group of datasets, small ones first, so that whatever is finished when the time
+is over is complete in datasets. Finished work is kept: the same command continues.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from qrt.data.sheet import paper_datasets
+
+STEPS = Path(__file__).with_name("steps.yaml")
+# Training rows up to which datasets share a call of Snakemake; larger ones have one each.
+GROUPS = (700, 2_000, 5_000, 9_000, 14_000)
+
+
+def dataset_groups(up_to: int | None, available: set[str]) -> list[list[str]]:
+    """The datasets of a step by size, in groups that share a call."""
+    rows = {name: row.published.train_rows for name, row in paper_datasets().items() if name in available}
+    names = sorted((name for name in rows if up_to is None or rows[name] <= up_to), key=lambda name: rows[name])
+    groups: list[list[str]] = []
+    for low, high in zip((0, *GROUPS), GROUPS, strict=False):
+        groups.append([name for name in names if low < rows[name] <= high])
+    groups += [[name] for name in names if rows[name] > GROUPS[-1]]
+    return [group for group in groups if group]
+
+
+def call(step: dict[str, Any], datasets: list[str], mirror: str, cores: int, until: float) -> bool:
+    """One call of Snakemake; False if time is over or it failed."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        yaml.safe_dump(step["config"] | {"datasets": datasets, "mirror": mirror, "sources": ["mirror"]}, file)
+        file.flush()
+        command = [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "--cores",
+            str(cores),
+            "--configfile",
+            file.name,
+            "--quiet",
+            "all",
+        ]
+        study = subprocess.Popen([*command, "--", *step.get("targets", ["networks"])])
+        while study.poll() is None:
+            if time.time() > until:
+                study.terminate()
+                study.wait()
+                return False
+            time.sleep(2)
+        return study.returncode == 0
+
+
+def main() -> int:
+    """Run the steps."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mirror", default="../shared/datasets", help="folder with the datasets")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--steps", nargs="*", default=[], help="beginnings of the names of steps, for example 1 2; all")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
+    options = parser.parse_args()
+    until = time.time() + 60 * options.minutes
+    with Path(options.mirror, "manifest.csv").open(encoding="utf-8", newline="") as manifest:
+        available = {row["name"] for row in csv.DictReader(manifest) if row["file"]}
+    for step in yaml.safe_load(STEPS.read_text(encoding="utf-8")):
+        if options.steps and step["name"].split()[0] not in options.steps:
+            continue
+        for datasets in dataset_groups(step.get("up_to"), available):
+            start = time.time()
+            done = call(step, datasets, options.mirror, options.cores, until)
+            words = "finished" if done else "not finished"
+            print(
+                f"step {step['name']}: {', '.join(datasets)}: {words} in {(time.time() - start) / 60:.1f} min",
+                flush=True,
+            )
+            if time.time() > until:
+                return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
