@@ -2,7 +2,7 @@
 
 The file has the format of the published reference values: four lists, `calibration_maps`,
 `recalibrated_distributions`, `qrt_loss` and `pce`, of inputs and the outputs they must give. Kernel widths
-are the released ones (spec, section 8, row 2). Prints the largest absolute error per section and kind of
+are the released ones (docs/protocol.md, row 2). Prints the largest absolute error per section and kind of
 value. Exit status: 0 all within tolerance, 1 an error beyond it, 2 the file cannot be used.
 """
 

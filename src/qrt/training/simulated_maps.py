@@ -20,7 +20,7 @@ TRUE = "TRUE"
 def map_comparison(kernel_width: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows of the tables `maps` and `sample`: the maps of one simulated sample, and the sample in increasing order.
 
-    `kernel_width` is "variance" or "scale" (spec, section 8, row 2).
+    `kernel_width` is "variance" or "scale" (docs/protocol.md, row 2).
     """
     widths: dict[str, KernelWidth] = {"variance": "variance", "scale": "scale"}
     if kernel_width not in widths:
