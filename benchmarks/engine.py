@@ -26,8 +26,8 @@ from torch import Tensor
 
 from qrt.atomic import write_json
 from qrt.data.split import SplitData
-from qrt.engine.calibration_map import kernel_scale
 from qrt.engine.evaluation import evaluate, post_hoc_maps
+from qrt.engine.kernel import kernel_scale
 from qrt.engine.predictive import predictive_from_outputs
 from qrt.engine.reflected_density import own_log_density, pairwise_log_density
 from qrt.engine.stack import Stack
