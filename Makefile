@@ -78,6 +78,7 @@ lint: environment ## ruff, mypy, snakefmt, snakemake --lint
 
 bench: environment ## speed of the engine and cost of the workflow (not part of the tests)
 	@python benchmarks/engine.py
+	@python benchmarks/jobs.py
 	@python benchmarks/workflow.py
 
 format: environment ## format the code in place

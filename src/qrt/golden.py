@@ -2,7 +2,7 @@
 
 The file has the format of the published reference values: four lists, `calibration_maps`,
 `recalibrated_distributions`, `qrt_loss` and `pce`, of inputs and the outputs they must give. Kernel widths
-are the released ones (spec, section 8, row 2). Prints the largest absolute error per section and kind of
+are the released ones (docs/protocol.md, row 2). Prints the largest absolute error per section and kind of
 value. Exit status: 0 all within tolerance, 1 an error beyond it, 2 the file cannot be used.
 """
 
@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 
 from qrt.engine import mixture as gaussian
-from qrt.engine.calibration_map import MapName, fit_map, kernel_scale
+from qrt.engine.calibration_map import MapName, fit_map
+from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.objective import qrt_loss
 from qrt.engine.predictive import PredictiveDistribution

@@ -114,6 +114,12 @@ def growing(amount):
     return lambda wildcards, attempt: amount * attempt
 
 
+def describe_last_rule(artifact):
+    """The docstring of a rule that a loop defines; by its name a renamed rule of a module would not be found."""
+    *_, last = workflow.rules
+    last.docstring = f"{artifact.number}: {artifact.title_in(STUDY.datasets)}."
+
+
 def planned_trainings():
     """Dataset, seed, split and family of every training job that this call is about to run."""
     return [

@@ -67,6 +67,4 @@ for figure_name in FIGURES:
             " --maps {input.maps} --sample {input.sample}"
             " --statistics {params.folder} --pdf {output.pdf} --png {output.png} > {log} 2> >(tee -a {log} >&2)"
 
-    workflow.get_rule(figure_name).docstring = (
-        f"{FIGURES[figure_name].number}: {FIGURES[figure_name].title_in(STUDY.datasets)}."
-    )
+    describe_last_rule(FIGURES[figure_name])

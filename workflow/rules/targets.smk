@@ -45,9 +45,7 @@ for artifact_name in ARTIFACTS:
         input:
             getattr(rules, artifact_name).output,
 
-    workflow.get_rule(short_target(artifact_name)).docstring = (
-        f"{ARTIFACTS[artifact_name].number}: {ARTIFACTS[artifact_name].title}."
-    )
+    describe_last_rule(ARTIFACTS[artifact_name])
 
 
 rule unknown:

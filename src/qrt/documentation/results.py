@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from qrt.claims.judge import COLUMNS as VERDICTS
 from qrt.claims.verdict_job import KEY_NUMBERS
+from qrt.data.sheet import paper_datasets
+from qrt.documentation.outputs_on_disk import bytes_of_study
 from qrt.figures.kinds import table_columns
 from qrt.results.tables import TABLES
 from qrt.statistics.seeds import PER_DATASET, PER_SEED, SUMMARY
+from qrt.study.config import load_config, read_schema
+from qrt.study.experiments import plan_study
+from qrt.training.networks_file import NETWORKS
+
+_PROJECT = Path(__file__).parents[3]
 
 _HEAD = """\
 # Results
@@ -16,11 +24,33 @@ _HEAD = """\
 Written by `make docs` from the modules that define the tables; edit those, not this page. Result tables are Parquet,
 all others CSV.
 """
+_NETWORKS = """
+# Networks
+
+What a training job writes, and all that evaluation needs of it: one file for each dataset, seed, split and family,
+`results/networks/DATASET/seedS/splitR/FAMILY.networks.parquet`. Numbers are stored as bytes and read without running
+anything.
+"""
+_ON_DISK = """
+## What the outputs take on disk
+
+A network with K components has 3K outputs of 4 bytes for each row: the validation, calibration and test rows, the
+min(2048, n) training rows of its map (not without a map, and not for QRI and QRL), and at most 8192 training rows for
+its per-epoch records (BASE-TRAIN and QRT of the main base model). Under the paper's protocol, with one seed, the full
+study ({networks} networks on each of 57 datasets and five splits) takes {total:.1f} GB, and the main comparison alone
+(`scope: main`) {main:.1f} GB.
+
+With `keep_outputs: false` a file is deleted as soon as its networks are evaluated. Results are the same, but a new
+metric or map then trains again.
+
+| dataset | training rows | MB, full study | MB, main comparison |
+|---|---|---|---|
+"""
 _STATISTICS = """
 # Statistics
 
 Every number of a figure: one folder per figure under `statistics/`, a CSV for each table and `summary.json`, which says
-what the figure stands on (protocol, datasets, splits, what was left out and why).
+what the figure is based on (protocol, datasets, splits, what was left out and why).
 """
 _VERDICTS = """
 # Verdicts
@@ -41,6 +71,13 @@ def documentation() -> str:
     for name, (meaning, columns) in TABLES.items():
         rows = {column: f"{kind} | {words}" for column, (kind, words) in columns.items()}
         text += _table(f"{name}.parquet", rows, "type | meaning", meaning)
+    text += _NETWORKS
+    text += _table(
+        "FAMILY.networks.parquet",
+        {name: f"{kind} | {words}" for name, (kind, words) in NETWORKS.items()},
+        "type | meaning",
+    )
+    text += _on_disk()
     text += _STATISTICS
     for name, described in table_columns().items():
         text += _table(f"{name}.csv", described)
@@ -51,6 +88,23 @@ def documentation() -> str:
     for name, described in (("seeds", PER_DATASET), ("per_seed", PER_SEED), ("summary", SUMMARY)):
         text += _table(f"{name}.csv", described)
     return text
+
+
+def _on_disk() -> str:
+    schema = read_schema(_PROJECT / "workflow/schemas/config.schema.yaml")
+    everything, main = ({"scope": scope} for scope in ("everything", "main"))
+    studies = [load_config(config, schema, _PROJECT) for config in (everything, main)]
+    plans = [plan_study(study) for study in studies]
+    whole, of_main = (bytes_of_study(plan, len(study.splits)) for plan, study in zip(plans, studies, strict=True))
+    text = _ON_DISK.format(
+        networks=sum(len(family.networks) for family in plans[0].families.values()),
+        total=sum(whole.values()) / 1e9,
+        main=sum(of_main.values()) / 1e9,
+    )
+    rows = {name: row.published.train_rows for name, row in paper_datasets().items()}
+    return text + "".join(
+        f"| {name} | {rows[name]:,} | {whole[name] / 1e6:,.0f} | {of_main[name] / 1e6:,.0f} |\n" for name in rows
+    )
 
 
 def _table(name: str, columns: Mapping[str, str], heading: str = "meaning", about: str = "") -> str:

@@ -1,4 +1,6 @@
-"""The base models as stacks: R networks of one shape, computed together on the same rows (spec, section 2).
+"""The base models as stacks: R networks of one shape, computed together on the same rows.
+
+They are those of docs/protocol.md, section 2.
 
 A network's parameters are a dict of tensors whose first dimension is the network's number. `forward` gives the
 outputs and a function that adds to the gradients of the parameters, given the gradient of the outputs. Outputs
@@ -75,7 +77,7 @@ def linear_initial(shapes: Mapping[str, tuple[Shape, int]], generator: torch.Gen
 
 
 class MLP(Network):
-    """Hidden layers of ReLU units, dropout before the output layer only (spec, section 2).
+    """Hidden layers of ReLU units, dropout before the output layer only (docs/protocol.md, section 2).
 
     Hidden weights are (inputs, units), so that their gradient is one product with long rows; the output layer's are
     (3K, units), which gives outputs with the rows last.

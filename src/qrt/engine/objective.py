@@ -1,4 +1,6 @@
-"""The training objective for one batch: Algorithm 1 for any alpha, Algorithm 2, and the ablations (spec, section 4).
+"""The training objective for one batch: Algorithm 1 for any alpha, Algorithm 2, and the ablations.
+
+It is that of docs/protocol.md, section 4:
 
     loss = -(1/B) sum_i [log f(y_i | x_i) + alpha log phi(Z_i)],    Z_i = F(y_i | x_i)
 

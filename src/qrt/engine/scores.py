@@ -1,4 +1,4 @@
-"""Scores of quantiles, and the probabilistic calibration error of PITs (spec, section 6)."""
+"""Scores of quantiles, and the probabilistic calibration error of PITs (docs/protocol.md, section 6)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pce_levels(pits: Tensor) -> Tensor:
 
 
 def pce_sorted(pits: Tensor) -> Tensor:
-    """PCE as released: mean of |Z_(i) - i / (n + 1)| (spec, section 8, row 3)."""
+    """PCE as released: mean of |Z_(i) - i / (n + 1)| (docs/protocol.md, row 3)."""
     ordered = _sorted_pits(pits)
     expected = torch.arange(1, len(ordered) + 1, dtype=torch.float64) / (len(ordered) + 1)
     return (ordered - expected).abs().mean()

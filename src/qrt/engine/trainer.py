@@ -1,4 +1,4 @@
-"""Training of stacks of networks with early stopping: `train_stack` (spec, sections 2 and 4)."""
+"""Training of stacks of networks with early stopping: `train_stack` (docs/protocol.md, sections 2 and 4)."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class _Training:
         """One epoch. Gives the sum of each network's losses: (R,), not finite as soon as one of them is not."""
         rows = torch.randperm(len(self.step.x), generator=self.order)
         total = torch.zeros(len(self.stack))
-        # The incomplete last batch is dropped (spec, section 2).
+        # The incomplete last batch is dropped (docs/protocol.md, section 2).
         for batch in rows[: len(rows) // self.batch_rows * self.batch_rows].split(self.batch_rows):
             total += self.step(batch)
         return total

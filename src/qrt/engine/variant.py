@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from qrt.errors import UserError
 
 if TYPE_CHECKING:  # variants are also planned and tabulated where torch is not wanted
-    from qrt.engine.calibration_map import KernelWidth
+    from qrt.engine.kernel import KernelWidth
     from qrt.engine.objective import MapSource
     from qrt.engine.reflected_density import MapFormula
 
@@ -27,7 +27,7 @@ _ABLATION_SOURCE: dict[Ablation, MapSource] = {"QRI": "initial", "QRG": "detache
 
 @dataclass(frozen=True)
 class Variant:
-    """One network of a dataset and split: base model, rows and objective (spec, sections 2, 4 and 5).
+    """One network of a dataset and split: base model, rows and objective (docs/protocol.md, sections 2, 4, 5).
 
     `alpha` 0 is plain NLL and has no bandwidth. `map_size` None builds the map from the batch (Algorithm 1), a number M
     from M training rows drawn at each step (Algorithm 2).

@@ -29,7 +29,7 @@ class MethodComparison:
     dataset_set: DatasetSet = "non_discrete"
     metrics: tuple[str, ...] = ALL_METRICS
     bars: tuple[str, ...] = ()  # methods whose difference of NLL to the baseline is drawn per dataset
-    baseline_by_protocol: bool = False  # spec, section 8, row 9
+    baseline_by_protocol: bool = False  # docs/protocol.md, row 9
 
     def under(self, protocol: Protocol) -> MethodComparison:
         """The comparison with the baseline that this protocol takes."""

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from scipy import stats
 
-from qrt.engine.calibration_map import KernelWidth, MapName, fit_map
+from qrt.engine.calibration_map import MapName, fit_map
+from qrt.engine.kernel import KernelWidth
 from qrt.errors import UserError
 
 PITS, SHAPE, BANDWIDTH = 512, 0.2, 0.1  # as in the caption of the figure
@@ -20,7 +21,7 @@ TRUE = "TRUE"
 def map_comparison(kernel_width: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows of the tables `maps` and `sample`: the maps of one simulated sample, and the sample in increasing order.
 
-    `kernel_width` is "variance" or "scale" (spec, section 8, row 2).
+    `kernel_width` is "variance" or "scale" (docs/protocol.md, row 2).
     """
     widths: dict[str, KernelWidth] = {"variance": "variance", "scale": "scale"}
     if kernel_width not in widths:
