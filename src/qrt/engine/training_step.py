@@ -122,7 +122,7 @@ class TrainingStep:
         self.stack_changed()
 
     def stack_changed(self) -> None:
-        """Make the passes anew, after networks have left the stack."""
+        """Rebuild the passes, after networks have left the stack."""
         self._passes = [self._pass(first, last) for first, last in self.stack.passes(self.batch_rows)]
 
     def _pass(self, first: int, last: int) -> _Pass:
