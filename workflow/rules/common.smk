@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 
 from qrt.data.embedded import EMBEDDED
 from qrt.data.fetch import next_attempt
@@ -22,6 +23,7 @@ from qrt.running.forgotten_steps import (
 )
 from qrt.running.interruption import stop_jobs_when_interrupted
 from qrt.running.status import note_study, tell_progress, training_jobs
+from qrt.running.terminal import job_words, quieten
 from qrt.running.study_files import TUNED_FOR_ONE, StudyFiles
 from qrt.running.targets import what_was_meant
 from qrt.study import cost
@@ -129,6 +131,16 @@ def planned_trainings():
     ]
 
 
+def job_in_words(number):
+    """A job by its number in words, for the terminal."""
+    job = next((job for job in workflow.dag.jobs if job.jobid == number), None)
+    return (
+        job_words(job.rule.name, dict(job.wildcards.items()))
+        if job and not job.is_group()
+        else f"job {number}"
+    )
+
+
 def say_how_to_continue():
     print(
         "Not finished. Completed work is kept; run the same command to continue.",
@@ -151,6 +163,7 @@ onstart:
         raise WorkflowError(str(error))
     stop_jobs_when_interrupted(leave_unlocked)
     note_study(STUDY)
+    quieten(logger.handlers, job_in_words)
     tell_progress(training_jobs(FILES, planned_trainings()))
 
 
@@ -159,6 +172,15 @@ onerror:
 
 
 onsuccess:
-    for message in (left_out(Path("data"), STUDY.datasets), given_up(Path("logs"))):
+    scorecard = Path(LAYOUT.figure("scorecard", "html"))
+    for message in (
+        left_out(Path("data"), STUDY.datasets),
+        given_up(Path("logs")),
+        (
+            f"Look first at {scorecard.resolve().as_uri()}"
+            if scorecard.exists()
+            else ""
+        ),
+    ):
         if message:
             print(message)
