@@ -39,7 +39,7 @@ demo: environment ## the whole workflow on embedded datasets, into demo/
 	@sed -n 's/^\* //p' demo/results_*/statistics/landing.rst | sed 's/\\//g'
 	@echo "Scorecard: demo/paper_figures/scorecard.html; figures and tables beside it. Report: demo/report.html"
 
-figures: environment ## draw every figure and table anew from finished results, training nothing
+figures: environment ## redraw every figure and table from finished results, training nothing
 	@rules="$$(python -c 'from qrt.study.artifacts import ARTIFACTS; print(*ARTIFACTS)')"
 	@snakemake --cores all --forcerun $$rules --allowed-rules figures tables $$rules -- figures tables || {
 		echo "Not everything could be drawn (see above). snakemake --cores N makes results that are missing." >&2
@@ -78,6 +78,7 @@ lint: environment ## ruff, mypy, snakefmt, snakemake --lint
 
 bench: environment ## speed of the engine and cost of the workflow (not part of the tests)
 	@python benchmarks/engine.py
+	@python benchmarks/jobs.py
 	@python benchmarks/workflow.py
 
 format: environment ## format the code in place
@@ -85,13 +86,13 @@ format: environment ## format the code in place
 	@ruff format .
 	@snakefmt Snakefile workflow
 
-docs: environment ## write docs/configuration.md and docs/results.md anew from the schema and the tables
+docs: environment ## rebuild docs/configuration.md and docs/results.md from the schema and the tables
 	@python -m qrt.documentation.configuration workflow/schemas/config.schema.yaml > .docs.partial
 	@mv .docs.partial docs/configuration.md
 	@python -m qrt.documentation.results > .docs.partial
 	@mv .docs.partial docs/results.md
 
-lock: environment ## write requirements.lock anew from .venv
+lock: environment ## rebuild requirements.lock from .venv
 	@grep '^#' requirements.lock > .lock.partial
 	@python -m pip freeze --all --exclude pip --exclude-editable | sed 's/+cpu$$//' | sort -f >> .lock.partial
 	@mv .lock.partial requirements.lock

@@ -282,7 +282,7 @@ def test_training_rows_of_figure_1_do_not_enter() -> None:
     agreement = figure1_agreement(selected_as_published().assign(part="train"), published.figure1_marks())
     assert agreement.points.empty
     assert agreement.summary.empty
-    assert "none of the two datasets" in agreement.note
+    assert "neither of the two datasets" in agreement.note
 
 
 def test_figure_names_the_outliers_and_leaves_room_for_the_footer() -> None:

@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from scipy import special, stats
 from torch import Tensor
 
-from qrt.engine.calibration_map import (
-    MAP_NAMES,
-    CalibrationMap,
-    KernelWidth,
-    MapName,
-    fit_map,
-    kernel_scale,
-    reflected_map,
-)
+from qrt.engine.calibration_map import MAP_NAMES, CalibrationMap, MapName, fit_map, reflected_map
+from qrt.engine.kernel import KernelWidth, kernel_scale
 from qrt.errors import UserError
 
 KERNEL_MAPS: tuple[MapName, ...] = ("KDE", "TRUNC", "REFL")

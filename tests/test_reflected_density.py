@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from qrt.engine import reflected_density
-from qrt.engine.calibration_map import KernelWidth, kernel_scale, reflected_map
+from qrt.engine.calibration_map import reflected_map
+from qrt.engine.kernel import KernelWidth, kernel_scale
 from qrt.engine.reflected_density import (
     SAFE_DENSITY,
     log_density,

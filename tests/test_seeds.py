@@ -24,7 +24,6 @@ from qrt.__main__ import main
 from qrt.data.record import write_record
 from qrt.figures import style
 from qrt.figures.seeds import draw_seeds
-from qrt.pages.page import DEMONSTRATION
 from qrt.pages.seeds import NOTHING, basis_sentence, findings, seeds_markdown, seeds_page
 from qrt.results.tables import TABLES, write_rows
 from qrt.statistics.seeds import (
@@ -40,7 +39,7 @@ from qrt.statistics.seeds import (
 from qrt.statistics.variance_components import variance_components
 from qrt.study.config import StudyConfig, load_config, read_schema
 from support import per_epoch_tables
-from support.mock_verdicts import HOSTILE, mock_study
+from support.mock_verdicts import DEMONSTRATION, HOSTILE, mock_study
 
 NLL = {"NLL": "nll"}
 METRICS = {"NLL": "nll", "PCE": "pce_levels", "CRPS": "crps_wis", "SD": "sd"}
@@ -332,7 +331,7 @@ def test_pages_link_to_the_seeds_only_where_there_are_several() -> None:
 def test_the_command_writes_page_figure_and_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demonstration: bool
 ) -> None:
-    monkeypatch.setattr(StudyConfig, "is_demonstration", demonstration, raising=False)
+    monkeypatch.setattr(StudyConfig, "demonstration", DEMONSTRATION if demonstration else "")
     schema = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
     study = load_config({"datasets": ["Yacht", "CPU", "Kin8nm"], "seeds": 2}, schema, PROJECT)
     table = pd.concat([noisy_table(["Yacht", "CPU"], seeds=2), noisy_table(["Kin8nm"], seeds=1)])

@@ -13,7 +13,7 @@ from typing import Any
 
 from qrt.errors import UserError
 
-_AGAIN = "run the same command again, and what is missing is made anew."
+_AGAIN = "run the same command again, and what is missing is rebuilt."
 
 
 @contextlib.contextmanager
@@ -39,7 +39,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise UserError(
             f"{path}: cannot be written ({why}). Nothing was left behind; "
-            "free some space or mend the permissions, then run the same command again."
+            "free some space or correct the permissions, then run the same command again."
         ) from error
     finally:
         if partial is not None:
@@ -55,7 +55,7 @@ def _remove_leftovers(path: Path) -> None:
 def set_aside(path: Path, reason: str) -> UserError:
     """Rename a damaged file to *.damaged and return the error that says so.
 
-    Snakemake sees time stamps, not contents. A file that is gone it makes anew, with all that depends on it.
+    Snakemake sees time stamps, not contents. A file that is gone is rebuilt, with all that depends on it.
     """
     aside = path.with_name(f"{path.name}.damaged")
     try:
@@ -68,7 +68,7 @@ def set_aside(path: Path, reason: str) -> UserError:
 
 
 def unreadable(path: Path, error: OSError) -> UserError:
-    """The error for a file whose bytes cannot be had; perhaps an earlier attempt of the job has set it aside."""
+    """The error for a file whose bytes cannot be read; perhaps an earlier attempt of the job has set it aside."""
     aside = path.with_name(f"{path.name}.damaged")
     if isinstance(error, FileNotFoundError) and aside.exists():
         return UserError(f"{path}: was damaged and is now {aside.name}: {_AGAIN}")

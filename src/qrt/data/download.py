@@ -252,7 +252,7 @@ def _receive(
 
 
 def _body(address: str, response: requests.Response, settings: TransferSettings) -> Iterator[bytes]:
-    # Only reading from the network stands inside, so that a full disk is not mistaken for a lost connection.
+    # Only reading from the network is inside, so that a full disk is not mistaken for a lost connection.
     chunks = response.iter_content(_CHUNK_BYTES)
     while True:
         with network_faults(address, settings):

@@ -68,7 +68,7 @@ def fetch_openml(row: SheetRow, cache: Path, lock: SourceLock, settings: Transfe
 
     The dataset is the one with the id of the sheet, else with the id of the lock file, else the one of its
     name in its suite. The ARFF file is kept below `cache / "openml"`. The environment variable
-    QRT_OPENML_SERVER replaces the address of the API. Raises `SourceUnavailable` when it cannot be had or
+    QRT_OPENML_SERVER replaces the address of the API. Raises `SourceUnavailable` when it is unavailable or
     is not the data.
     """
     settings = settings or TransferSettings()

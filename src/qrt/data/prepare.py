@@ -92,7 +92,7 @@ def _check_columns(table: RawTable, name: str) -> tuple[pd.DataFrame, list[str]]
         else:
             row = int(np.flatnonzero(is_text)[0])
             raise UserError(
-                f"{name}: the numeric column {column!r} has the text {text.iloc[row]!r} in data row {row + 1}; mend "
+                f"{name}: the numeric column {column!r} has the text {text.iloc[row]!r} in data row {row + 1}; correct "
                 "the value, leave the field empty if it is missing, or list the column as categorical"
             )
     return frame.assign(**converted), categorical
@@ -116,6 +116,6 @@ def _check_usable(x: npt.NDArray[np.float32], y: npt.NDArray[np.float64], name: 
     if columns == 0:
         raise UserError(f"{name}: no feature column is left after preparation")
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise UserError(f"{name}: there are infinite values (or ones too large for float32); mend or remove them")
+        raise UserError(f"{name}: there are infinite values (or ones too large for float32); correct or remove them")
     if np.ptp(y) == 0:
         raise UserError(f"{name}: the target is constant ({y[0]:g}); there is nothing to learn")

@@ -1,6 +1,6 @@
 """Raw datasets on disk: a Parquet table with a small JSON record beside it.
 
-A dataset that could not be had has a record with a reason, and an empty table: one missing dataset never stops the
+A dataset that is unavailable has a record with a reason, and an empty table: one missing dataset never stops the
 others and never vanishes without a word.
 """
 

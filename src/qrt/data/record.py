@@ -17,7 +17,7 @@ def file_sha256(path: Path) -> str:
 
 
 def check_sha256(path: Path, recorded: str) -> None:
-    """Set the file aside if it does not have the recorded checksum, so that the next call makes it anew (UserError)."""
+    """Set the file aside if it does not have the recorded checksum, so that the next call rebuilds it (UserError)."""
     try:
         found = file_sha256(path)
     except OSError as error:
@@ -32,7 +32,7 @@ def write_record(path: Path, record: dict[str, Any]) -> None:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """A record written by this module; a damaged one is set aside, so that the next call makes it anew (UserError)."""
+    """A record written by this module; a damaged one is set aside, so that the next call rebuilds it (UserError)."""
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -20,7 +20,7 @@ class Published:
 
 @dataclass(frozen=True)
 class SheetRow:
-    """One dataset of the paper: what it is called and where it can be had."""
+    """One dataset of the paper: what it is called and where it can be fetched."""
 
     group: str  # uci, oml_297, oml_299, oml_269
     name: str

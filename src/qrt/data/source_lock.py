@@ -23,7 +23,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where a dataset is to be had, and what its source says about it before the data are fetched."""
+    """Where a dataset can be fetched, and what its source says about it before the data are fetched."""
 
     source: str  # openml, uci
     address: str

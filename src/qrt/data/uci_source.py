@@ -28,7 +28,7 @@ def fetch_uci(row: SheetRow, cache: Path, lock: SourceLock, settings: TransferSe
     """The table of `row` from the UCI archive, its bytes checked against the lock file.
 
     The archive is kept below `cache / "uci"`. The environment variable QRT_UCI_SERVER replaces scheme and
-    host of the address. Raises `SourceUnavailable` when the archive cannot be had or is not the data.
+    host of the address. Raises `SourceUnavailable` when the archive is unavailable or is not the data.
     """
     if not row.uci_address:
         raise SourceUnavailable(f"{row.name}: is not in the UCI archive.")

@@ -14,7 +14,7 @@ from qrt.study.protocol import PROTOCOLS
 _HEAD = """# Configuration
 
 Written from `workflow/schemas/config.schema.yaml` by `make docs`; edit the schema, not this page. A key that is left
-out has its default. Anything else than what stands here is refused before anything runs.
+out has its default. Anything that is not listed here is refused before anything runs.
 """
 
 

@@ -24,11 +24,11 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor
 
+from qrt.engine.kernel import KernelWidth, kernel_scale
 from qrt.engine.root_finding import increasing_root
 from qrt.errors import UserError
 
 MapName = Literal["EMP", "DCP", "KDE", "TRUNC", "REFL"]
-KernelWidth = Literal["variance", "scale"]
 MAP_NAMES: tuple[MapName, ...] = ("EMP", "DCP", "KDE", "TRUNC", "REFL")
 
 # A kernel 40 scales away from the point contributes exp(-40) = 4e-18 of one at the point: nothing in float64.
@@ -42,24 +42,6 @@ _CHUNK_POINTS = 128
 _CELLS_PER_SCALE = 10
 _MAX_CELLS = 2**16
 _SAFE_DENSITY = 1e-3  # of a map: below it, interpolation between values of Phi may lose digits of phi
-
-
-def kernel_scale(bandwidth: float, n: int, width: KernelWidth) -> float:
-    """Scale s of the logistic kernel for bandwidth b and n PITs (docs/protocol.md, section 8, row 2).
-
-    `variance`: the kernel's variance is b^2 n^(-2/5), as in the paper; a logistic with scale s has variance
-    (pi s)^2 / 3. `scale`: s = b n^(-1/5), as released.
-    """
-    if not (math.isfinite(bandwidth) and bandwidth > 0):
-        raise UserError(f"bandwidth {bandwidth} is not usable: it must be a finite number above 0, for example 0.1")
-    if n < 1:
-        raise UserError("a calibration map needs at least one PIT, and got none")
-    scale = bandwidth * n ** (-0.2)
-    if width == "scale":
-        return scale
-    if width == "variance":
-        return math.sqrt(3) / math.pi * scale
-    raise UserError(f"kernel width {width!r} is unknown: use 'variance' (the paper's) or 'scale' (as released)")
 
 
 class CalibrationMap(Protocol):

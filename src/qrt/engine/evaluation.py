@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from qrt.engine import mixture as gaussian
-from qrt.engine.calibration_map import CalibrationMap, KernelWidth, MapName, fit_map
+from qrt.engine.calibration_map import CalibrationMap, MapName, fit_map
+from qrt.engine.kernel import KernelWidth
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.predictive import PredictiveDistribution, log_densities_and_pits
 from qrt.engine.quadrature import CrpsAndMoments, crps_and_moments

@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from qrt.engine.calibration_map import kernel_scale
+from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture_terms import from_raw_outputs, mixture_terms
 from qrt.engine.network import Backward, Repeat, Tensors
 from qrt.engine.objective import map_term, own_map_term
@@ -122,7 +122,7 @@ class TrainingStep:
         self.stack_changed()
 
     def stack_changed(self) -> None:
-        """Make the passes anew, after networks have left the stack."""
+        """Rebuild the passes, after networks have left the stack."""
         self._passes = [self._pass(first, last) for first, last in self.stack.passes(self.batch_rows)]
 
     def _pass(self, first: int, last: int) -> _Pass:

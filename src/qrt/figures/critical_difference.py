@@ -83,7 +83,7 @@ def draw_critical_difference(
 
 
 def words_on_test(friedman: pd.DataFrame) -> str:
-    """What the diagram stands on: the number of datasets and Friedman's p, from the one row of a metric."""
+    """What the diagram is based on: the number of datasets and Friedman's p, from the one row of a metric."""
     datasets, p_value = friedman["datasets"].iloc[0], friedman["p_value"].iloc[0]
     if not np.isfinite(p_value):
         return f"{datasets} datasets"

@@ -27,7 +27,7 @@ def sorted_by_median(letter_values: pd.DataFrame, methods: Sequence[str]) -> lis
 
 
 def words_on_datasets(letter_values: pd.DataFrame) -> str:
-    """How many datasets the boxes of one metric stand on."""
+    """How many datasets the boxes of one metric are based on."""
     fewest, most = letter_values["datasets"].min(), letter_values["datasets"].max()
     span = f"{most}" if fewest == most else f"{fewest} to {most}"
     return f"{span} dataset" if span == "1" else f"{span} datasets"

@@ -182,7 +182,7 @@ def add_title(figure: Figure, title: str) -> Text:
 
 
 def add_footer(figure: Figure, text: str) -> None:
-    """What the figure stands on, in small letters below everything (the figure must have room for it)."""
+    """What the figure is based on, in small letters below everything (the figure must have room for it)."""
     width = int(figure.get_figwidth() * 26)
     figure.text(0.01, 0.004, plain("\n".join(textwrap.wrap(text, width))), fontsize=5, color=GREY, va="bottom")
 

@@ -2,7 +2,7 @@
 
 A job that the kernel or a cluster kills has no last word. So each attempt notes itself before it begins and takes the
 note back when it succeeds; a note without an end is that of an attempt that was killed. Only the attempts of one call
-of Snakemake count: the first starts anew. Snakemake asks for more memory and time with each attempt.
+of Snakemake count: the first begins from nothing. Snakemake asks for more memory and time with each attempt.
 """
 
 from __future__ import annotations

@@ -286,7 +286,7 @@ def figure1_agreement(selected: pd.DataFrame, marks: pd.DataFrame) -> Agreement:
         ours, theirs = (" < ".join(rows.sort_values(column)["method"]) for column in ("ours", "published"))
         row = {"dataset": dataset, "metric": metric, "our_order": ours, "published_order": theirs}
         summary.append(row | {"same_order": ours == theirs})
-    note = "" if len(points) else "This study has none of the two datasets of the published Figure 1."
+    note = "" if len(points) else "This study has neither of the two datasets of the published Figure 1."
     return Agreement(points, pd.DataFrame(summary, columns=list(FIGURE1_SUMMARY)), note)
 
 
@@ -299,7 +299,7 @@ def _rank_correlation(ours: pd.Series, published: pd.Series) -> dict[str, float]
 
 
 def _few(datasets: int, of_what: str) -> str:
-    """What to say of a comparison that stands on few datasets."""
+    """What to say of a comparison that is based on few datasets."""
     if not datasets:
         return f"This study has results on none {of_what}."
     if datasets < FEWEST:

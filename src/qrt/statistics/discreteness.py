@@ -38,7 +38,7 @@ def discreteness_statistics(per_dataset: pd.DataFrame, method: str, metrics: Seq
 
 
 def usable_points(per_dataset: pd.DataFrame, method: str, metric: str) -> pd.DataFrame:
-    """The rows of one method and metric that the regression stands on."""
+    """The rows of one method and metric that the regression is based on."""
     rows = per_dataset[(per_dataset["method"] == method) & (per_dataset["metric"] == metric)]
     return rows[np.isfinite(rows["cohens_d"].astype(float)) & np.isfinite(rows["discreteness"].astype(float))]
 

@@ -12,7 +12,7 @@ NOT_RUN = "not run yet"  # the reason for which a method or dataset is left out 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Something that a figure does not stand on, and why."""
+    """Something that a figure leaves out, and why."""
 
     what: str  # "QREGC on Yacht", "QREGC", "fifa"
     count: int  # of runs, or of datasets where a whole dataset is missing
@@ -21,7 +21,7 @@ class LeftOut:
 
 @dataclass(frozen=True, eq=False)
 class FigureStatistics:
-    """The tables behind one figure (columns: `qrt.statistics.columns`), and what they stand on.
+    """The tables behind one figure (columns: `qrt.statistics.columns`), and what they are based on.
 
     A figure draws from `tables` alone; what it cannot draw for lack of data it says with the words of `notes`. Equal to
     itself alone (tables are not compared), so that what is looked up in it can be remembered.

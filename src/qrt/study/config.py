@@ -380,7 +380,7 @@ def _message(error: jsonschema.ValidationError) -> str:
 _TYPE_WORDS = {
     "array": "a list, such as [a, b]",
     "object": "a group of keys",
-    "string": "a text",
+    "string": "text",
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true or false",
