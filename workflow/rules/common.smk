@@ -88,12 +88,20 @@ def fetch_version(wildcards):
     return RAW_FORMAT
 
 
-def record_of(wildcards):
-    """The record of the prepared data. Data that is there does not change (`prepare` refuses it where networks were
-    trained), so preparing it again is no reason to train again; data that was unavailable may have come.
+def record_for(output):
+    """Input: the record of the prepared data, for a job that writes `output`.
+
+    Data that is there does not change (`prepare` refuses it where networks were trained), so preparing it again is no
+    reason to train again; data that was unavailable may have come. Snakemake leaves a job out whose inputs are all
+    ancient while one of them is made again, even if its output is missing, so nothing is ancient for such a job.
     """
-    record = LAYOUT.prepared(wildcards.dataset)
-    return ancient(record) if is_available(Path(record)) else record
+
+    def record(wildcards):
+        path = LAYOUT.prepared(wildcards.dataset)
+        finished = Path(output.format(**dict(wildcards.items()))).exists()
+        return ancient(path) if finished and is_available(Path(path)) else path
+
+    return record
 
 
 def family_of(wildcards):
