@@ -1,8 +1,6 @@
 # What the rules share: the checked configuration, its files, and the resources to ask for.
 import json
 import re
-import shlex
-import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -16,6 +14,7 @@ from qrt.data.summary import left_out
 from qrt.errors import UserError
 from qrt.figures.kinds import statistics_tables
 from qrt.running.attempts import given_up
+from qrt.running.job_environment import job_environment
 from qrt.code_version import code_version
 from qrt.running.forgotten_steps import (
     refuse_forgotten_steps,
@@ -53,21 +52,12 @@ LANDING_PAGE = LAYOUT.statistics("scorecard", "landing.rst")
 # One seed has nothing to be compared with.
 SEEDS_PAGE = ["seeds"] if len(STUDY.seeds) > 1 else []
 
-# What every job finds in its environment. Where data comes from is no parameter of a rule: the same data from
-# another source is no reason to run anything again.
-ENVIRONMENT = {
-    "PYTHONPATH": PROJECT / "src",  # for `--sdm conda`
-    "QRT_MIRROR": STUDY.mirror or "",
-    "QRT_SOURCES": ",".join(STUDY.sources),
-}
-# Snakemake formats the prefix, so braces in a path are doubled.
-PREFIX = "".join(
-    f"export {name}={shlex.quote(str(value))}; " for name, value in ENVIRONMENT.items()
+# Where data comes from is no parameter of a rule: the same data from another source is no reason to run anything again.
+shell.prefix(
+    job_environment(
+        STUDY, PROJECT, deployed=bool(workflow.deployment_settings.deployment_method)
+    )
 )
-if not workflow.deployment_settings.deployment_method:
-    # Jobs run with the Python that runs Snakemake, whether its environment is activated or not.
-    PREFIX += f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; "
-shell.prefix(PREFIX.replace("{", "{{").replace("}", "}}"))
 
 
 def one_of(names):
