@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,13 +26,18 @@ from torch import Tensor
 
 from qrt.atomic import write_json
 from qrt.data.split import SplitData
-from qrt.engine.calibration_map import kernel_scale
-from qrt.engine.evaluation import evaluate, post_hoc_maps
-from qrt.engine.predictive import predictive_from_outputs
+from qrt.engine.calibration_map import CalibrationMap, MapName, fit_map
+from qrt.engine.evaluation import evaluate, evaluate_chains, evaluate_many_rows, post_hoc_maps
+from qrt.engine.kernel import kernel_scale
+from qrt.engine.mixture import GaussianMixture
+from qrt.engine.predictive import PredictiveDistribution, log_densities_and_pits, predictive_from_outputs
+from qrt.engine.quadrature import crps_and_moments
 from qrt.engine.reflected_density import own_log_density, pairwise_log_density
+from qrt.engine.resnet import BLOCKS, INNER_WIDTH, WIDTH
 from qrt.engine.stack import Stack
 from qrt.engine.trainer import TrainingSettings, Variant, build_network, train_stack
 from qrt.engine.training_step import TrainingStep
+from qrt.engine.variant import ResNetForm
 from qrt.training.machine import processor
 
 RESULTS = Path(__file__).parent / "results" / "engine.json"
@@ -69,7 +74,14 @@ def main() -> None:
         qrt_to_base,
         pairwise_to_fast_map,
         base_to_products,
+        resnet_to_products,
+        released_resnet_to_products,
         alone_to_stack,
+        chains_apart_to_together,
+        chains_of_ten_components,
+        cost_of_components,
+        exact_to_tabulated_maps,
+        records_to_steps,
         evaluation_to_training,
         memory,
     ):
@@ -141,7 +153,7 @@ def qrt_to_base() -> Ratio:
         "QRT step / BASE step, with validation",
         qrt / base,
         "at most",
-        1.25,
+        1.2,
         f"{qrt * per_step:.2f} and {base * per_step:.2f} ms; batch 512, 8 features, K = 3, b = 0.1, 8192 rows, 1260 "
         f"validated. Per network in stacks of 8: {qrt_of_8 / base_of_8:.3f}, {qrt_of_8 * per_step / 8:.2f} and "
         f"{base_of_8 * per_step / 8:.2f} ms",
@@ -209,6 +221,154 @@ def base_to_products() -> Ratio:
         "at most",
         2.5,
         f"{whole * 1e3:.2f} and {bare * 1e3:.2f} ms; batch 512, 8 features, K = 3",
+    )
+
+
+def resnet_products(form: ResNetForm, networks: int) -> Callable[[], None]:
+    """The matrix products of one ResNet step, forward and backward, into memory that is there already."""
+    inner = INNER_WIDTH if form == "paper" else 2 * INNER_WIDTH
+
+    def tensor(*shape: int) -> Tensor:
+        return torch.randn(networks, *shape)
+
+    x, state, hidden, linear = (tensor(BATCH, width) for width in (FEATURES, WIDTH, INNER_WIDTH, inner))
+    first, head, to_outputs = tensor(FEATURES, WIDTH), tensor(3 * COMPONENTS, WIDTH), tensor(3 * COMPONENTS, BATCH)
+    weights = [(tensor(WIDTH, inner), tensor(INNER_WIDTH, WIDTH)) for _ in range(BLOCKS)]
+    gradients = [tuple(torch.empty_like(weight) for weight in pair) for pair in weights]
+    to_first, to_head, outputs = (torch.empty_like(like) for like in (first, head, to_outputs))
+    to_state, to_hidden, to_linear = (torch.empty_like(like) for like in (state, hidden, linear))
+
+    def products() -> None:
+        torch.bmm(x, first, out=to_state)
+        for into, out_of in weights:
+            torch.bmm(state, into, out=to_linear)
+            torch.bmm(hidden, out_of, out=to_state)
+        torch.bmm(head, state.transpose(1, 2), out=outputs)
+        torch.bmm(to_outputs, state, out=to_head)
+        torch.bmm(to_outputs.transpose(1, 2), head, out=to_state)
+        for (into, out_of), (by_into, by_out_of) in zip(weights, gradients, strict=True):
+            torch.bmm(hidden.transpose(1, 2), state, out=by_out_of)
+            torch.bmm(state, out_of.transpose(1, 2), out=to_hidden)
+            torch.bmm(state.transpose(1, 2), linear, out=by_into)
+            torch.bmm(linear, into.transpose(1, 2), out=to_state)
+        torch.bmm(x.transpose(1, 2), state, out=to_first)
+
+    return products
+
+
+def resnet_to_products(form: ResNetForm = "paper") -> Ratio:
+    networks = 4
+    data = generated(BATCH, FEATURES, validation=16)
+    x, y = (torch.from_numpy(array) for array in data.part("train"))
+    settings = TrainingSettings(resnet_form=form)
+    variants = [Variant(base_model="resnet")] * networks
+    network = build_network(variants[0], FEATURES, settings)
+    stack = Stack(network, variants, settings, 0, batch_rows=BATCH, map_rows=BATCH)
+    step, rows = TrainingStep(stack, x, y, settings, 0), torch.randperm(BATCH)
+    whole, bare = best_seconds(lambda: step(rows), resnet_products(form, networks), repeats=8)
+    return Ratio(
+        f"ResNet step / its bare matrix products, {form} form",
+        whole / bare,
+        "at most",
+        1.2,
+        f"{whole * 1e3 / networks:.0f} and {bare * 1e3 / networks:.0f} ms per network; stack of 4, batch 512, K = 3",
+    )
+
+
+def released_resnet_to_products() -> Ratio:
+    return resnet_to_products("released")
+
+
+def thirteen_chains(components: int, rows: int) -> tuple[GaussianMixture, list[tuple[CalibrationMap, ...]], Tensor]:
+    """Mixtures, the chains of maps that a QRT network is evaluated with, and targets."""
+    generator = torch.Generator().manual_seed(0)
+    model, calibration = (
+        predictive_from_outputs(torch.randn(rows, 3 * components, generator=generator)) for _ in range(2)
+    )
+    y, to_calibrate = torch.randn(2, rows, generator=generator, dtype=torch.float64)
+    training_map = fit_map("REFL", torch.rand(2048, generator=generator) ** 1.2, 0.05, "variance")
+    chains: list[tuple[CalibrationMap, ...]] = [(), (training_map,)]
+    for below in ((), (training_map,)):
+        on = PredictiveDistribution(calibration.mixture, below)
+        kinds: list[tuple[MapName, float]] = [(name, b) for name in ("REFL", "KDE", "TRUNC") for b in (0.05, 0.1)]
+        chains += [post_hoc_maps(on, to_calibrate, name, b, "variance") for name, b in kinds]
+    return model.mixture, chains[:13], y
+
+
+def chains_apart_to_together(components: int = 3) -> Ratio:
+    rows = 820
+    mixture, chains, y = thirteen_chains(components, rows)
+
+    def apart() -> None:
+        for chain in chains:
+            crps_and_moments(mixture, [chain], y)
+
+    def every_metric_apart() -> None:
+        for chain in chains:
+            evaluate(PredictiveDistribution(mixture, chain), y)
+
+    separate, together, all_separate, all_together = best_seconds(
+        apart,
+        lambda: crps_and_moments(mixture, chains, y),
+        every_metric_apart,
+        lambda: evaluate_chains(mixture, chains, y),
+        repeats=5,
+    )
+    return Ratio(
+        f"CRPS and moments of 13 chains apart / together, K = {components}",
+        separate / together,
+        "at least",
+        2,
+        f"{separate * 1e3:.0f} and {together * 1e3:.0f} ms, {rows} rows; every metric: "
+        f"{all_separate / all_together:.2f}, {all_separate * 1e3:.0f} and {all_together * 1e3:.0f} ms",
+    )
+
+
+def chains_of_ten_components() -> Ratio:
+    return chains_apart_to_together(10)
+
+
+def cost_of_components() -> Ratio:
+    few, many = (thirteen_chains(components, 820) for components in (3, 10))
+    three, ten = best_seconds(lambda: evaluate_chains(*few), lambda: evaluate_chains(*many), repeats=5)
+    return Ratio(
+        "evaluation of 13 chains, K = 10 / K = 3",
+        ten / three,
+        "at most",
+        10 / 3,
+        f"{ten * 1e3:.0f} and {three * 1e3:.0f} ms, 820 rows; 3.3 is linear, 11 is quadratic",
+    )
+
+
+def exact_to_tabulated_maps() -> Ratio:
+    mixture, chains, y = thirteen_chains(3, 8192)
+    evaluate_many_rows(mixture, chains, y)  # the tables are those of the quadrature, made once
+    exact, tabulated = best_seconds(
+        lambda: log_densities_and_pits(mixture, chains, y), lambda: evaluate_many_rows(mixture, chains, y), repeats=3
+    )
+    return Ratio(
+        "exact / tabulated maps on 8192 training rows, 13 chains",
+        exact / tabulated,
+        "at least",
+        4,
+        f"{exact * 1e3:.0f} and {tabulated * 1e3:.0f} ms",
+    )
+
+
+def records_to_steps() -> Ratio:
+    data, settings = generated(200, 6, validation=31), epochs(40)
+    variants = [Variant(alpha=1.0, bandwidth=bandwidth) for bandwidth in (0.01, 0.05, 0.1, 0.2)]
+    plain, recorded = best_seconds(
+        lambda: train_stack(data, variants, settings, 0),
+        lambda: train_stack(data, variants, replace(settings, record_curves=True), 0),
+        repeats=7,
+    )
+    return Ratio(
+        "training with per-epoch records / without, 200 rows",
+        recorded / plain,
+        "at most",
+        1.4,
+        f"{recorded * 1e3:.0f} and {plain * 1e3:.0f} ms; 4 networks, 40 epochs",
     )
 
 

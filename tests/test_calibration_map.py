@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from scipy import special, stats
 from torch import Tensor
 
-from qrt.engine.calibration_map import (
-    MAP_NAMES,
-    CalibrationMap,
-    KernelWidth,
-    MapName,
-    fit_map,
-    kernel_scale,
-    reflected_map,
-)
+from qrt.engine.calibration_map import MAP_NAMES, CalibrationMap, MapName, fit_map, reflected_map
+from qrt.engine.kernel import KernelWidth, kernel_scale
 from qrt.errors import UserError
 
 KERNEL_MAPS: tuple[MapName, ...] = ("KDE", "TRUNC", "REFL")
@@ -75,13 +68,19 @@ def test_kernel_maps_agree_with_the_formulas_of_the_paper(
     assert fitted.log_density(points).numpy() == pytest.approx(log_density, rel=1e-11, abs=1e-11)
 
 
-def test_windows_of_centres_do_not_change_a_large_evaluation() -> None:
+@pytest.mark.parametrize("name", KERNEL_MAPS)
+@pytest.mark.parametrize("bandwidth", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("gap", [False, True])
+def test_shortcuts_for_many_points_and_centres_change_nothing(name: MapName, bandwidth: float, gap: bool) -> None:
     generator = torch.Generator().manual_seed(0)
     pits, points = (torch.rand(n, generator=generator, dtype=torch.float64) for n in (2048, 700))
-    fitted = fit_map("REFL", pits, 0.01, "variance")
-    cumulative, log_density = plain_cdf_and_log_density("REFL", pits, kernel_scale(0.01, 2048, "variance"), points)
-    assert fitted.cdf(points).numpy() == pytest.approx(cumulative, rel=0, abs=1e-12)
-    assert fitted.log_density(points).numpy() == pytest.approx(log_density, rel=1e-11, abs=1e-11)
+    if gap:  # no PITs between 0.2 and 0.8, where points are up to hundreds of scales from the next
+        pits = torch.where(pits < 0.5, 0.4 * pits, 0.6 + 0.4 * pits)
+    fitted = fit_map(name, pits, bandwidth, "variance")
+    scale = kernel_scale(bandwidth, 2048, "variance")
+    cumulative, log_density = plain_cdf_and_log_density(name, pits, scale, points)
+    assert fitted.cdf(points).numpy() == pytest.approx(cumulative, rel=0, abs=2e-14)
+    assert fitted.log_density(points).numpy() == pytest.approx(log_density, rel=1e-13, abs=1e-12)
 
 
 @settings(max_examples=40, deadline=None)
@@ -196,6 +195,23 @@ def test_tabulated_cdf_is_within_1e_7_of_the_map(name: MapName, kind: str, bandw
     points = points.double().reshape(60, 50)
     error = fitted.tabulated_cdf(points).flatten() - fitted.cdf(points.flatten())
     assert error.abs().max() < 1e-7
+
+
+@pytest.mark.parametrize("name", KERNEL_MAPS)
+@pytest.mark.parametrize("kind", PIT_KINDS)
+@pytest.mark.parametrize("bandwidth", [0.01, 0.1, 1.0])
+def test_tabulated_log_density_is_within_2e_5_of_the_maps_and_far_closer_in_the_mean(
+    name: MapName, kind: str, bandwidth: float
+) -> None:
+    fitted = fit_map(name, some_pits(kind), bandwidth, "scale")
+    points = torch.cat(
+        [torch.tensor([0.0, 1.0]), torch.rand(4998, generator=torch.Generator().manual_seed(4))]
+    ).double()
+    log_density, cdf = fitted.tabulated_log_density_and_cdf(points)
+    error = log_density - fitted.log_density(points)
+    assert error.abs().max() < 2e-5
+    assert error.mean().abs() < 1e-6
+    assert torch.equal(cdf, fitted.tabulated_cdf(points))
 
 
 @pytest.mark.parametrize(("bandwidth", "count"), [(0.1, 512), (0.01, 2048), (1.0, 1)])

@@ -61,8 +61,28 @@ def test_preparation_does_not_depend_on_tables_and_fetching_not_on_preparation()
 
 
 def test_training_depends_on_all_of_the_engine_that_it_runs() -> None:
-    engine = {f"qrt.engine.{name}" for name in ("trainer", "calibration_map", "quadrature", "resnet", "curves")}
-    assert engine <= dependencies("qrt.training.family_job")
+    engine = {f"qrt.engine.{name}" for name in ("trainer", "reflected_density", "optimiser", "resnet", "curves")}
+    assert engine <= dependencies("qrt.commands.train")
+    assert engine | {"qrt.engine.quadrature"} <= dependencies("qrt.commands.evaluate")
+    assert "qrt.engine.quadrature" not in dependencies("qrt.commands.train")
+
+
+def test_data_file_that_a_module_names_counts_and_others_do_not(package: Path) -> None:
+    (package / "engine/numbers.csv").write_text("1")
+    (package / "engine/maps.py").write_text('def f():\n    return open("numbers.csv")\n')
+    before = version("qrt.engine.trainer")
+    (package / "engine/other.csv").write_text("1")
+    assert version("qrt.engine.trainer") == before
+    (package / "engine/numbers.csv").write_text("2")
+    assert version("qrt.engine.trainer") != before
+
+
+def test_lines_that_only_talk_do_not_count_and_what_they_stand_among_does(package: Path) -> None:
+    before = version("qrt.other")
+    (package / "other.py").write_text("import numpy\n\nprint(numpy)\n")
+    assert version("qrt.other") == before
+    (package / "other.py").write_text("import numpy\n\nprint(numpy)\nnumpy.seterr()\n")
+    assert version("qrt.other") != before
 
 
 def test_imports_for_type_checkers_do_not_count(package: Path) -> None:

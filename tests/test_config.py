@@ -91,6 +91,11 @@ def test_shipped_configurations_are_valid() -> None:
         load(yaml.safe_load((PROJECT / file).read_text()))
 
 
+def as_typed(text: str) -> Any:
+    """As Snakemake reads what is no plain number after `--config`: lists, groups of keys, and texts."""
+    return yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
+
+
 @pytest.mark.parametrize(
     ("typed", "key", "value"),
     [
@@ -105,14 +110,13 @@ def test_shipped_configurations_are_valid() -> None:
 )
 def test_values_of_the_command_line_are_what_the_schema_wants(typed: str, key: str, value: Any) -> None:
     name, _, text = typed.partition("=")
-    raw = {name: yaml.load(text, Loader=yaml.BaseLoader)}  # as Snakemake reads what is no plain number
-    assert getattr(load(raw), key) == value
+    assert getattr(load({name: as_typed(text)}), key) == value
 
 
 def test_switches_and_own_data_of_the_command_line_are_what_the_schema_wants(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("1,2\n1,2\n")
     text = "{switches: {bandwidth_grid: [0.1, 1e-2], pce: null}, own_datasets: {mine: {path: 1.csv, target: 2}}}"
-    study = load(yaml.load(text, Loader=yaml.BaseLoader), tmp_path)
+    study = load(as_typed(text), tmp_path)
     assert study.protocol.bandwidth_grid == (0.1, 0.01)
     assert study.protocol.pce == PROTOCOLS["paper"].pce
     assert study.own_datasets["mine"].target == "2", "the name of a column stays a text"

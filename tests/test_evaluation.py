@@ -9,10 +9,12 @@ from scipy import special, stats
 from torch import Tensor
 
 from qrt.engine import mixture as gaussian
-from qrt.engine.calibration_map import MAP_NAMES, CalibrationMap, MapName, fit_map, kernel_scale
-from qrt.engine.evaluation import METRICS, diverged, evaluate, post_hoc_maps
+from qrt.engine.calibration_map import MAP_NAMES, CalibrationMap, MapName, fit_map
+from qrt.engine.evaluation import METRICS, diverged, evaluate, evaluate_chains, evaluate_many_rows, post_hoc_maps
+from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.predictive import PredictiveDistribution, predictive_from_outputs
+from qrt.engine.scores import pce_levels, pce_sorted
 from qrt.errors import UserError
 
 ROWS = 300
@@ -43,9 +45,10 @@ def test_metrics_are_equivariant_to_a_change_of_the_targets_scale(maps: tuple[Ca
     changed = evaluate(predictive_from_outputs(outputs, shift, scale, maps), shift + scale * y)
     assert tuple(plain) == tuple(changed) == METRICS
     assert all(math.isfinite(value) for value in plain.values())
-    assert changed.pop("nll") == pytest.approx(plain.pop("nll") + math.log(scale), rel=1e-11)
+    for name in ("nll", "nll_batched"):
+        assert changed.pop(name) == pytest.approx(plain.pop(name) + math.log(scale), rel=1e-11)
     for name, value in plain.items():
-        factor = 1 if name in ("pce_levels", "pce_sorted", "coverage_90", "pit_variance") else scale
+        factor = 1 if name.startswith(("pce", "coverage", "pit")) else scale
         assert changed[name] == pytest.approx(factor * value, rel=1e-9), name
 
 
@@ -151,6 +154,7 @@ def test_one_estimator_of_sd_serves_all_methods_and_the_released_one_favours_the
 def test_step_maps_have_every_metric_but_the_nll(name: MapName) -> None:
     found = evaluate(predictive_from_outputs(some_outputs(2), maps=recalibrated(name)), some_targets(3))
     assert math.isnan(found.pop("nll"))
+    assert math.isnan(found.pop("nll_batched"))
     assert all(math.isfinite(value) for value in found.values())
 
 
@@ -174,6 +178,57 @@ def test_a_target_forty_standard_deviations_away_has_finite_metrics() -> None:
         found = evaluate(predictive, y)
         assert all(math.isfinite(value) for value in found.values())
         assert found["nll"] == pytest.approx(800 + 0.5 * math.log(2 * math.pi), rel=0.2)
+
+
+def chains_of_a_network() -> list[tuple[CalibrationMap, ...]]:
+    """What a trained network is read with: no map, its training map, and post-hoc maps on either."""
+    training_map = fit_map("REFL", torch.rand(400, generator=torch.Generator().manual_seed(7)) ** 1.3, 0.05)
+    chains: list[tuple[CalibrationMap, ...]] = [(), (training_map,)]
+    for below in ((), (training_map,)):
+        calibration = predictive_from_outputs(some_outputs(0), maps=below)
+        for name in MAP_NAMES:
+            for bandwidth in (0.02, 0.1):
+                chains.append(post_hoc_maps(calibration, some_targets(1), name, bandwidth, "variance"))
+    return chains
+
+
+@pytest.mark.parametrize("components", [1, 3, 10])
+def test_metrics_of_a_chain_do_not_depend_on_the_others_to_the_last_bit(components: int) -> None:
+    mixture, y = predictive_from_outputs(some_outputs(2, components)).mixture, some_targets(3)
+    chains = chains_of_a_network()
+    together = evaluate_chains(mixture, chains, y)
+    backwards = evaluate_chains(mixture, chains[::-1], y)[::-1]
+    for maps, found, other in zip(chains, together, backwards, strict=True):
+        alone = evaluate(PredictiveDistribution(mixture, maps), y)
+        # As texts, since NaN is not equal to itself.
+        assert repr(found) == repr(alone) == repr(other)
+
+
+def test_metrics_on_many_rows_are_close_to_the_exact_ones() -> None:
+    rows = 4000
+    mixture, y = predictive_from_outputs(some_outputs(2, rows=rows)).mixture, some_targets(3, rows)
+    chains = [maps for maps in chains_of_a_network() if not any(m.name in ("EMP", "DCP") for m in maps)]
+    for maps, found in zip(chains, evaluate_many_rows(mixture, chains, y), strict=True):
+        log_density, pit = PredictiveDistribution(mixture, maps).log_density_and_pit(y)
+        assert found["nll"] == pytest.approx(float(-log_density.mean()), abs=1e-6)
+        assert found["pce_sorted"] == pytest.approx(float(pce_sorted(pit)), abs=1e-7)
+        assert found["pce_levels"] == pytest.approx(float(pce_levels(pit)), abs=2 / (100 * rows))
+
+
+def test_batched_metrics_are_plain_means_over_batches_of_512_rows_in_their_order() -> None:
+    rows = 2 * 512 + 100
+    predictive = predictive_from_outputs(some_outputs(2, rows=rows), maps=recalibrated())
+    y = some_targets(3, rows) + torch.linspace(-1, 1, rows, dtype=torch.float64)  # so that batches differ
+    whole = evaluate(predictive, y)
+    batches = []
+    for first, last in ((0, 512), (512, 1024), (1024, 1124)):
+        part = GaussianMixture(*(values[first:last] for values in predictive.mixture))
+        batches.append(evaluate(PredictiveDistribution(part, predictive.maps), y[first:last]))
+    for name in ("nll", "pce_levels", "pce_sorted", "crps_wis"):
+        by_hand = (batches[0][name] + batches[1][name] + batches[2][name]) / 3
+        assert whole[f"{name}_batched"] == pytest.approx(by_hand, rel=1e-12)
+        assert whole[f"{name}_batched"] != pytest.approx(whole[name], rel=1e-3)
+        assert batches[0][f"{name}_batched"] == pytest.approx(batches[0][name], rel=1e-14)
 
 
 def test_order_of_rows_does_not_matter() -> None:

@@ -23,14 +23,16 @@ from qrt.data.fetch import next_attempt
 from qrt.data.split_store import load_split
 from qrt.errors import UserError
 from qrt.results.tables import CURVES, RUNS, concatenate, read_frames, write_rows
+from qrt.running.status import is_running
 from support.data_folders import fetch_into, files_below, prepare_in
-from support.projects import RESULTS, VOLATILE, Project
+from support.projects import NETWORKS, RESULTS, VOLATILE, Project, study_of
 
 # The smallest study: one training job, one job that reads its result.
 SMALLEST: dict[str, Any] = {"datasets": ["linear"], "methods": ["BASE"]}
 ENDLESS: dict[str, Any] = SMALLEST | {"training": {"max_epochs": 1_000_000, "patience": 1_000_000}}
-RUNS_FILE = "results/networks/linear/split0/mlp-3.plain.runs.parquet"
-METHODS_FILE = f"{RESULTS}/methods/main.parquet"
+NETWORKS_FILE = f"{NETWORKS}/linear/seed0/split0/mlp-3.plain.networks.parquet"
+RUNS_FILE = f"{NETWORKS}/linear/seed0/mlp-3.plain.runs.parquet"
+METHODS_FILE = f"{RESULTS}/methods/seed0/main.parquet"
 ROW: dict[str, Any] = {"dataset": "linear", "split": 0, "variant": "v", "status": "ok", "test_nll": 1.5, "epochs": 4}
 
 
@@ -228,12 +230,13 @@ def assert_finishes_like(finished: Project, project: Project) -> None:
 
 @pytest.mark.workflow
 def test_flipped_bit_found_on_resume_is_named_and_the_same_command_mends_it(finished: Project, copy: Project) -> None:
-    flip(copy.folder / RUNS_FILE)
-    (copy.folder / METHODS_FILE).unlink()  # as if the run had stopped before
-    run = copy.run(METHODS_FILE, **SMALLEST)
+    flip(copy.folder / NETWORKS_FILE)
+    for name in (RUNS_FILE, METHODS_FILE):
+        (copy.folder / name).unlink()  # as if the run had stopped before
+    run = copy.run(METHODS_FILE, "--retries", "0", **SMALLEST)
     assert run.returncode != 0
-    assert Path(RUNS_FILE).name in run.stderr + run.stdout
-    assert (copy.folder / f"{RUNS_FILE}.damaged").exists()
+    assert Path(NETWORKS_FILE).name in run.stderr + run.stdout
+    assert (copy.folder / f"{NETWORKS_FILE}.damaged").exists()
     assert_finishes_like(finished, copy)
 
 
@@ -253,7 +256,7 @@ def small_disk(without_results: Project) -> Iterator[Path]:
 def test_full_disk_is_told_and_the_same_command_goes_on(
     finished: Project, without_results: Project, small_disk: Path
 ) -> None:
-    (small_disk / Path(RUNS_FILE).relative_to("results")).parent.mkdir(parents=True)
+    (small_disk / Path(NETWORKS_FILE).relative_to("results")).parent.mkdir(parents=True)
     subprocess.run(["dd", "if=/dev/zero", f"of={small_disk / 'ballast'}", "bs=4k"], capture_output=True, check=False)
     run = without_results.run(METHODS_FILE, "--retries", "0", **SMALLEST)  # the disk stays full
     assert run.returncode != 0
@@ -265,9 +268,9 @@ def test_full_disk_is_told_and_the_same_command_goes_on(
 
 @pytest.mark.workflow
 def test_read_only_folder_of_results_is_told(without_results: Project, small_disk: Path) -> None:
-    (small_disk / Path(RUNS_FILE).relative_to("results")).parent.mkdir(parents=True)
+    (small_disk / Path(NETWORKS_FILE).relative_to("results")).parent.mkdir(parents=True)
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    run = without_results.run(METHODS_FILE, **SMALLEST)
+    run = without_results.run(METHODS_FILE, "--retries", "0", **SMALLEST)  # it stays read-only
     assert run.returncode != 0
     assert "Read-only file system" in run.stderr + run.stdout
     assert files_below(small_disk) == set()
@@ -276,12 +279,13 @@ def test_read_only_folder_of_results_is_told(without_results: Project, small_dis
 @pytest.fixture
 def running(without_results: Project, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A study whose training job never ends by itself; what it says is in `said`."""
-    command, variables = without_results.command(METHODS_FILE, **ENDLESS)
+    study = study_of(**ENDLESS)
+    command, variables = without_results.command(f"{study.results}/methods/seed0/main.parquet", **ENDLESS)
     with (tmp_path / "said").open("wb") as said:
         process = subprocess.Popen(
             command, cwd=without_results.folder, env=variables, stdout=said, stderr=said, start_new_session=True
         )
-    log = without_results.folder / "logs/train/linear/split0/mlp-3.plain.log"
+    log = without_results.folder / f"logs/train/{study.networks}/linear/seed0/split0/mlp-3.plain.log"
     for _ in range(600):
         if log.exists() and "network(s)" in log.read_text():
             break
@@ -303,7 +307,7 @@ def test_signal_stops_the_study_with_its_jobs_and_says_how_to_go_on(
     assert living(running.pid) == []
     assert "the same command" in (tmp_path / "said").read_text()
     assert files_below(without_results.folder / "results") == set()
-    assert without_results.planned(METHODS_FILE, **SMALLEST) == {"train": 1, "tune": 1}, "not locked"
+    assert not is_running(without_results.folder), "no lock is left"
 
 
 @pytest.mark.workflow
@@ -323,11 +327,11 @@ def test_clock_that_jumped_leads_neither_to_lost_results_nor_to_endless_runs(
     finished: Project, copy: Project, years: int
 ) -> None:
     moment = time.time() + years * 365 * 86_400
-    for path in (copy.folder / RUNS_FILE, copy.folder / "data/prepared/linear/x.npy"):
+    for path in (copy.folder / NETWORKS_FILE, copy.folder / "data/prepared/linear/x.npy"):
         os.utime(path, (moment, moment))
-    before = (copy.folder / RUNS_FILE).read_bytes()
+    before = (copy.folder / NETWORKS_FILE).read_bytes()
     run = copy.run(METHODS_FILE, **SMALLEST)
     assert run.returncode == 0, run.stderr
     pd.testing.assert_frame_equal(methods(copy), methods(finished), check_exact=True)
-    assert (copy.folder / RUNS_FILE).read_bytes() == before, "nothing was trained again"
+    assert (copy.folder / NETWORKS_FILE).read_bytes() == before, "nothing was trained again"
     assert copy.planned(METHODS_FILE, **SMALLEST) == {}

@@ -71,12 +71,16 @@ def torch_mlp(tensors: dict[str, Tensor], number: int, masks: list[Tensor]) -> n
     return nn.Sequential(*layers, Mask(masks), output)
 
 
+def torch_norm(form: str) -> nn.BatchNorm1d | nn.LayerNorm:
+    return nn.BatchNorm1d(256) if form == "paper" else nn.LayerNorm(256)
+
+
 class TorchBlock(nn.Module):
     def __init__(self, form: str, masks: Mask) -> None:
         super().__init__()
         self.form = form
         self.masks = masks
-        self.norm = nn.BatchNorm1d(256) if form == "paper" else nn.LayerNorm(256)
+        self.norm = torch_norm(form)
         self.inner = nn.Linear(256, 512 if form == "paper" else 1024)
         self.outer = nn.Linear(512, 256)
 
@@ -90,22 +94,52 @@ class TorchBlock(nn.Module):
         return x + self.masks(self.outer(self.masks(hidden)))
 
 
-def torch_resnet(tensors: dict[str, Tensor], number: int, form: str, masks: list[Tensor]) -> nn.Sequential:
-    """The same network with torch's own layers."""
-    mask = Mask(masks)
-    first = nn.Linear(FEATURES, 256)
-    load(first, tensors["input.weight"][number].T, tensors["input.bias"][number])
-    blocks = []
-    for block in range(1, 9):
-        module = TorchBlock(form, mask)
-        for part in ("inner", "outer"):
-            name = f"block{block}.{part}"
-            load(getattr(module, part), tensors[f"{name}.weight"][number].T, tensors[f"{name}.bias"][number])
-        blocks.append(module)
-    norm = nn.BatchNorm1d(256) if form == "paper" else nn.LayerNorm(256)
-    last = nn.Linear(256, tensors["output.weight"].shape[1])
-    load(last, tensors["output.weight"][number], tensors["output.bias"][number])
-    return nn.Sequential(first, *blocks, norm, nn.ReLU(), last).double()
+class TorchResNet(nn.Module):
+    """The same network with torch's own layers, one of a stack."""
+
+    def __init__(self, tensors: dict[str, Tensor], number: int, form: str, masks: list[Tensor]) -> None:
+        super().__init__()
+        self.masks = Mask(masks)
+        self.input = nn.Linear(FEATURES, 256)
+        for block in range(1, 9):
+            self.add_module(f"block{block}", TorchBlock(form, self.masks))
+        self.output = nn.Sequential(torch_norm(form), nn.ReLU(), nn.Linear(256, tensors["output.weight"].shape[1]))
+        self.to(tensors["input.weight"].dtype)
+        with torch.no_grad():
+            for name, parameter in self.by_name().items():
+                parameter.copy_(torchs_shape(name, tensors[name][number], parameter))
+
+    def forward(self, x: Tensor) -> Tensor:
+        state = self.input(x)
+        for block in range(1, 9):
+            state = self.get_submodule(f"block{block}")(state)
+        return self.output(state)
+
+    def by_name(self) -> dict[str, nn.Parameter]:
+        """The parameters by the names of `ResNet`."""
+        new_names = {"output.0.": "output.norm.", "output.2.": "output."}
+        found = {}
+        for name, parameter in self.named_parameters():
+            old = next((start for start in new_names if name.startswith(start)), "")
+            found[new_names.get(old, "") + name.removeprefix(old)] = parameter
+        return found
+
+
+def torchs_shape(name: str, tensor: Tensor, parameter: Tensor) -> Tensor:
+    """One of our tensors in the shape of torch's parameter: weights are transposed but for those of the output."""
+    transposed = name.endswith(".weight") and parameter.dim() == 2 and name != "output.weight"
+    return (tensor.T if transposed else tensor).reshape(parameter.shape)
+
+
+def resnet_stack(form: str, networks: int, dropout: float = 0.2) -> tuple[ResNet, dict[str, Tensor]]:
+    """A stack whose norms scale and shift, which they do not when training begins."""
+    network = ResNet(FEATURES, 3, "paper" if form == "paper" else "released", dropout)
+    tensors = stacked(network, networks)
+    generator = torch.Generator().manual_seed(7)
+    for name, tensor in tensors.items():
+        if ".norm." in name and not name.endswith((".mean", ".variance")):
+            tensor.add_(torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype), alpha=0.3)
+    return network, tensors
 
 
 @pytest.mark.parametrize("components", [1, 3, 10])
@@ -136,8 +170,8 @@ def test_gradient_of_mlp_is_that_of_torchs_layers(dropout: float) -> None:
             torch.testing.assert_close(mine.reshape(value.shape), value, rtol=1e-9, atol=1e-10)
 
 
-def test_backward_adds_to_gradients_that_are_there() -> None:
-    network = MLP(FEATURES, 1)
+@pytest.mark.parametrize("network", [MLP(FEATURES, 1), ResNet(FEATURES, 1, "paper"), ResNet(FEATURES, 1, "released")])
+def test_backward_adds_to_gradients_that_are_there(network: Network) -> None:
     tensors = stacked(network, 1)
     weight = torch.ones(1, 3, ROWS, dtype=torch.float64)
     once = gradients_of(network, tensors, [], weight)
@@ -147,37 +181,71 @@ def test_backward_adds_to_gradients_that_are_there() -> None:
         torch.testing.assert_close(twice[name], 2 * gradient)
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
 @pytest.mark.parametrize("form", ["paper", "released"])
-def test_resnet_trains_and_evaluates_as_torchs_layers_do(form: str) -> None:
-    network = ResNet(FEATURES, 3, "paper" if form == "paper" else "released")
-    tensors = stacked(network, 2)
+def test_resnet_trains_and_evaluates_as_torchs_layers_do(form: str, dropout: float) -> None:
+    network, tensors = resnet_stack(form, 2, dropout)
     generator = stream(0, "dropout")
-    modules = [torch_resnet(tensors, number, form, []) for number in range(2)]
+    modules = [TorchResNet(tensors, number, form, []) for number in range(2)]
+    weight = torch.randn(2, 9, ROWS, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     for step in range(3):
         masks = [mask.double() for mask in network.masks(ROWS, generator)]
-        assert len(masks) == 16
+        assert len(masks) == (16 if dropout else 0)
         outputs, backward = network.forward(tensors, rows_of_x(step), masks)
         gradients = {name: torch.zeros_like(tensors[name]) for name in network.parameter_shapes}
-        backward(torch.ones_like(outputs), gradients)
+        backward(weight, gradients)
         for number, module in enumerate(modules):
-            for part in module.modules():
-                if isinstance(part, TorchBlock):
-                    part.masks.masks = iter(())
-            next(part for part in module.modules() if isinstance(part, TorchBlock)).masks.masks = iter(masks)
+            module.masks.masks = iter(masks)
             module.zero_grad()
             expected = module(rows_of_x(step))
-            expected.sum().backward()
-            torch.testing.assert_close(outputs[number].T, expected.detach(), rtol=1e-8, atol=1e-9)
-            first, last = module[0], module[-1]
-            assert isinstance(first, nn.Linear)
-            assert isinstance(last, nn.Linear)
-            assert first.weight.grad is not None
-            assert last.weight.grad is not None
-            torch.testing.assert_close(gradients["input.weight"][number].T, first.weight.grad, rtol=1e-6, atol=1e-8)
-            torch.testing.assert_close(gradients["output.weight"][number], last.weight.grad, rtol=1e-6, atol=1e-8)
+            (expected * weight[number].T).sum().backward()
+            torch.testing.assert_close(outputs[number].T, expected.detach(), rtol=1e-9, atol=1e-10)
+            assert module.by_name().keys() == gradients.keys()
+            for name, parameter in module.by_name().items():
+                assert parameter.grad is not None
+                mine = torchs_shape(name, gradients[name][number], parameter)
+                torch.testing.assert_close(mine, parameter.grad, rtol=1e-8, atol=1e-9)
     evaluated, _ = network.forward(tensors, rows_of_x(9), None)
     for number, module in enumerate(modules):
         torch.testing.assert_close(evaluated[number].T, module.eval()(rows_of_x(9)).detach(), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["paper", "released"])
+def test_gradient_of_resnet_in_single_precision_is_as_close_as_autograds(form: str) -> None:
+    network, exact = resnet_stack(form, 1)
+    masks = network.masks(ROWS, stream(0, "dropout"))
+    weight = torch.randn(1, 9, ROWS, generator=torch.Generator().manual_seed(1))
+    tensors = {name: tensor.float() for name, tensor in exact.items()}
+    mine = {name: torch.zeros_like(tensors[name]) for name in network.parameter_shapes}
+    network.forward({**tensors}, rows_of_x().float(), masks)[1](weight, mine)
+    errors = {"mine": 0.0, "autograd": 0.0}
+    truth = TorchResNet(
+        {name: tensor.double() for name, tensor in tensors.items()}, 0, form, [m.double() for m in masks]
+    )
+    (truth(rows_of_x().float().double()) * weight[0].T.double()).sum().backward()
+    single = TorchResNet(tensors, 0, form, masks)
+    (single(rows_of_x().float()) * weight[0].T).sum().backward()
+    for name, parameter in truth.by_name().items():
+        reference, theirs = parameter.grad, single.by_name()[name].grad
+        assert reference is not None
+        assert theirs is not None
+        errors["mine"] += float((torchs_shape(name, mine[name][0], parameter) - reference).square().sum())
+        errors["autograd"] += float((theirs - reference).square().sum())
+    assert math.sqrt(errors["mine"]) < 1.5 * math.sqrt(errors["autograd"])
+
+
+def test_biases_that_batchnorm_cancels_have_no_gradient_at_all() -> None:
+    for dropout, cancelled in (
+        (0.2, {"input.bias"}),
+        (0.0, {"input.bias", *(f"block{b}.outer.bias" for b in range(1, 9))}),
+    ):
+        network, tensors = resnet_stack("paper", 1, dropout)
+        masks = [mask.double() for mask in network.masks(ROWS, stream(0, "dropout"))]
+        weight = torch.randn(1, 9, ROWS, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        gradients = gradients_of(network, tensors, masks, weight)
+        assert {name for name, gradient in gradients.items() if not gradient.any()} == cancelled
+    network, tensors = resnet_stack("released", 1)
+    assert all(gradient.any() for gradient in gradients_of(network, tensors, [], weight).values())
 
 
 def test_evaluation_does_not_move_batchnorms_statistics() -> None:

@@ -12,7 +12,8 @@ from torch.nn.functional import logsigmoid
 
 from qrt.engine import mixture as gaussian
 from qrt.engine import reflected_density
-from qrt.engine.calibration_map import fit_map, kernel_scale
+from qrt.engine.calibration_map import fit_map
+from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.mixture_terms import from_raw_outputs, mixture_terms
 from qrt.engine.network import MLP

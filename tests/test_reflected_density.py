@@ -11,10 +11,12 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from qrt.engine import reflected_density
-from qrt.engine.calibration_map import KernelWidth, kernel_scale
+from qrt.engine.calibration_map import reflected_map
+from qrt.engine.kernel import KernelWidth, kernel_scale
 from qrt.engine.reflected_density import (
     SAFE_DENSITY,
     log_density,
+    log_density_and_cdf_value,
     log_density_value,
     own_log_density,
     pairwise_log_density,
@@ -114,6 +116,18 @@ def test_choice_between_series_and_pairwise_formula_does_not_show(points: int, c
     value, _ = log_density(x.float(), z.float(), scale)
     expected = formula(x, z, scale)
     torch.testing.assert_close(value.double(), expected, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("scale", [0.0005, 0.01, *BORDER, 0.3])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("centres", [8, 400])
+def test_cdf_without_gradient_is_that_of_the_fitted_map(scale: float, kind: str, centres: int) -> None:
+    ends = torch.tensor([[0.0, 1.0]], dtype=torch.float64)
+    x, z = torch.cat([pits("uniform"), ends], dim=1), pits(kind, centres)
+    log_phi, cdf = log_density_and_cdf_value(x.float(), z.float(), scale)
+    expected = reflected_map(z[0], scale).cdf(x[0])
+    assert float((cdf[0] - expected).abs().max()) < 1e-6
+    assert torch.equal(log_phi, log_density_value(x.float(), z.float(), scale))
 
 
 @pytest.mark.usefixtures("series_everywhere")

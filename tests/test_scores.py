@@ -33,6 +33,11 @@ def some_map(name: MapName, bandwidth: float, count: int = 500) -> CalibrationMa
     return fit_map(name, torch.from_numpy(np.random.default_rng(1).beta(0.7, 0.9, count)), bandwidth)
 
 
+def one_chain(predictive: PredictiveDistribution, y: Tensor) -> CrpsAndMoments:
+    (found,) = crps_and_moments(predictive.mixture, [predictive.maps], y)
+    return found
+
+
 def fine_sum(predictive: PredictiveDistribution, y: Tensor, points: int = 400_000) -> CrpsAndMoments:
     """The three integrals by a midpoint sum over a fine grid, with the exact map at every point."""
     parts = []
@@ -65,7 +70,7 @@ def fine_sum(predictive: PredictiveDistribution, y: Tensor, points: int = 400_00
 @pytest.mark.parametrize("spread", [0.5, 1.5, 4.0])
 def test_quadrature_of_a_base_model_agrees_with_its_closed_forms(components: int, spread: float) -> None:
     mixture, y = some_mixture(300, components, spread), some_targets(300)
-    found = crps_and_moments(PredictiveDistribution(mixture), y)
+    found = one_chain(PredictiveDistribution(mixture), y)
     unit = gaussian.standard_deviation(mixture)
     assert ((found.crps - gaussian.crps(mixture, y)) / unit).abs().max() < 1e-6
     assert ((found.mean - gaussian.mean(mixture)) / unit).abs().max() < 1e-6
@@ -76,7 +81,7 @@ def test_quadrature_of_a_base_model_agrees_with_scoringrules() -> None:
     mixture, y = some_mixture(300, 3), some_targets(300)
     means, scales, log_weights = (values.numpy() for values in mixture)
     expected = scoringrules.crps_mixnorm(y.numpy(), means, scales, np.exp(log_weights), m_axis=-1)
-    found = crps_and_moments(PredictiveDistribution(mixture), y).crps
+    found = one_chain(PredictiveDistribution(mixture), y).crps
     assert found.numpy() == pytest.approx(expected, rel=2e-6)
 
 
@@ -98,7 +103,7 @@ def test_quadrature_of_a_recalibrated_model_agrees_with_a_fine_sum(
     predictive = PredictiveDistribution(some_mixture(3, 3), (some_map(name, bandwidth),))
     y = some_targets(3)
     points = 400_000 if name in ("EMP", "DCP") else 20_000
-    found, expected = crps_and_moments(predictive, y), fine_sum(predictive, y, points)
+    found, expected = one_chain(predictive, y), fine_sum(predictive, y, points)
     for value, reference in zip(found, expected, strict=True):
         assert ((value - reference) / expected.standard_deviation).abs().max() < tolerance
 
@@ -106,7 +111,7 @@ def test_quadrature_of_a_recalibrated_model_agrees_with_a_fine_sum(
 def test_quadrature_of_two_maps_agrees_with_a_fine_sum() -> None:
     maps = (some_map("REFL", 0.05), some_map("REFL", 0.1, count=80))
     predictive, y = PredictiveDistribution(some_mixture(3, 1), maps), some_targets(3)
-    found, expected = crps_and_moments(predictive, y), fine_sum(predictive, y, 20_000)
+    found, expected = one_chain(predictive, y), fine_sum(predictive, y, 20_000)
     for value, reference in zip(found, expected, strict=True):
         assert ((value - reference) / expected.standard_deviation).abs().max() < 2e-5
 
@@ -119,7 +124,7 @@ def test_quadrature_resolves_narrow_components_far_apart() -> None:
     )
     for target in (-1000.0005, 30.0, 1e4):
         y = torch.tensor([target], dtype=torch.float64)
-        found = crps_and_moments(PredictiveDistribution(mixture), y)
+        found = one_chain(PredictiveDistribution(mixture), y)
         assert found.crps.item() == pytest.approx(gaussian.crps(mixture, y).item(), rel=1e-7)
         assert found.standard_deviation.item() == pytest.approx(gaussian.standard_deviation(mixture).item(), rel=1e-7)
 
@@ -127,7 +132,7 @@ def test_quadrature_resolves_narrow_components_far_apart() -> None:
 def test_crps_of_a_target_far_outside_grows_with_its_distance() -> None:
     mixture = some_mixture(1, 3)
     near, far = (
-        crps_and_moments(PredictiveDistribution(mixture), torch.tensor([value], dtype=torch.float64)).crps.item()
+        one_chain(PredictiveDistribution(mixture), torch.tensor([value], dtype=torch.float64)).crps.item()
         for value in (1e4, 3e4)
     )
     assert far - near == pytest.approx(2e4, rel=1e-9)

@@ -21,11 +21,11 @@ from scipy import stats
 from conftest import PROJECT
 from qrt import published
 from qrt.__main__ import main
+from qrt.data.record import write_record
 from qrt.figures import style
 from qrt.figures.seeds import draw_seeds
-from qrt.pages.page import DEMONSTRATION
 from qrt.pages.seeds import NOTHING, basis_sentence, findings, seeds_markdown, seeds_page
-from qrt.results.tables import METHODS, write_rows
+from qrt.results.tables import TABLES, write_rows
 from qrt.statistics.seeds import (
     COMPARISONS,
     PER_DATASET,
@@ -38,7 +38,8 @@ from qrt.statistics.seeds import (
 )
 from qrt.statistics.variance_components import variance_components
 from qrt.study.config import StudyConfig, load_config, read_schema
-from support.mock_verdicts import HOSTILE, mock_study
+from support import per_epoch_tables
+from support.mock_verdicts import DEMONSTRATION, HOSTILE, mock_study
 
 NLL = {"NLL": "nll"}
 METRICS = {"NLL": "nll", "PCE": "pce_levels", "CRPS": "crps_wis", "SD": "sd"}
@@ -72,6 +73,14 @@ def noisy_table(datasets: Sequence[str], seeds: int = 3, splits: int = 5) -> pd.
     return methods_table(
         {name: generator.normal(place - 1, 0.4, (splits, seeds)).tolist() for place, name in enumerate(datasets)}
     )
+
+
+def write_table(path: Path, table: pd.DataFrame, kind: str) -> str:
+    """Write a result table as the workflow does."""
+    columns = TABLES[kind][1]
+    records = table.reindex(columns=list(columns)).astype(object)
+    write_rows(path, records.where(records.notna(), None).to_dict("records"), columns)
+    return str(path)
 
 
 def first(statistics: SeedStatistics, dataset: str) -> dict[str, object]:
@@ -322,15 +331,12 @@ def test_pages_link_to_the_seeds_only_where_there_are_several() -> None:
 def test_the_command_writes_page_figure_and_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demonstration: bool
 ) -> None:
-    monkeypatch.setattr(StudyConfig, "is_demonstration", demonstration, raising=False)
+    monkeypatch.setattr(StudyConfig, "demonstration", DEMONSTRATION if demonstration else "")
     schema = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
     study = load_config({"datasets": ["Yacht", "CPU", "Kin8nm"], "seeds": 2}, schema, PROJECT)
     table = pd.concat([noisy_table(["Yacht", "CPU"], seeds=2), noisy_table(["Kin8nm"], seeds=1)])
-    for seed, rows in table.groupby("seed"):
-        records = rows.reindex(columns=list(METHODS)).astype(object)
-        write_rows(tmp_path / f"seed{seed}.parquet", records.where(records.notna(), None).to_dict("records"), METHODS)
+    files = [write_table(tmp_path / f"{seed}.parquet", rows, "methods") for seed, rows in table.groupby("seed")]
     pd.DataFrame({"dataset": study.datasets, "status": "verified"}).to_csv(tmp_path / "datasets.csv", index=False)
-    files = [str(tmp_path / name) for name in ("seed0.parquet", "seed1.parquet")]
     written = ["--per-seed", str(tmp_path / "per_seed.csv"), "--summary", str(tmp_path / "summary.csv")]
     given = ["--study", json.dumps(study.facts()), "--datasets", str(tmp_path / "datasets.csv"), "--out", str(tmp_path)]
     assert main(["seeds", *files, *given, *written]) == 0
@@ -342,3 +348,23 @@ def test_the_command_writes_page_figure_and_numbers(
     for name, frame in zip(("seeds", "per_seed", "summary"), expected, strict=False):
         pd.testing.assert_frame_equal(pd.read_csv(tmp_path / f"{name}.csv"), frame, check_dtype=False)
     assert all((tmp_path / f"seeds.{form}").stat().st_size for form in ("md", "pdf", "png"))
+
+
+def test_figures_use_seed_0_alone(tmp_path: Path) -> None:
+    curves, methods = per_epoch_tables.study(["Yacht"], splits=2, epochs=6)
+    schema = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
+    study = load_config({"datasets": ["Yacht"], "seeds": 2}, schema, PROJECT)
+    record = {"dataset": "Yacht", "status": "available", "reason": "", "top10": 0.1, "train_rows": 100}
+    write_record(tmp_path / "record.json", record)
+    given = ["--study", json.dumps(study.facts()), "--records", str(tmp_path / "record.json")]
+    given += ["--methods", write_table(tmp_path / "methods.parquet", methods.assign(seed=0), "methods")]
+    drawn = []
+    for seeds in (1, 2):
+        # Another seed stops at another epoch.
+        both = pd.concat([curves.assign(seed=seed, epoch=curves["epoch"] + 2 * seed) for seed in range(seeds)])
+        file, folder = write_table(tmp_path / f"{seeds}.parquet", both, "curves"), tmp_path / str(seeds)
+        pictures = ["--pdf", str(folder / "figure.pdf"), "--png", str(folder / "figure.png")]
+        main(["figure", "fig15_validation_nll", *given, "--curves", file, "--statistics", str(folder), *pictures])
+        drawn.append((folder / "curves.csv").read_text())
+    assert len(drawn[0].splitlines()) > 2
+    assert drawn[0] == drawn[1]

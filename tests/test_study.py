@@ -10,30 +10,32 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from qrt.claims.claim import paper_claims
-from qrt.study.artifacts import ARTIFACTS, FIGURES, in_order
+from qrt.study.artifacts import FIGURES, in_order
+from qrt.study.artifacts import TABLES as TABLES_OF_THE_PAPER
 from support.browser import CHROMIUM, Browser
-from support.projects import RESULTS, TINY, Project, comparable
+from support.projects import NETWORKS, RESULTS, TINY, Project, comparable
 from support.snakemake_calls import environment
 
 pytestmark = pytest.mark.workflow
 
 # The tables alone: what a test of training need not draw.
 TABLES = [f"{RESULTS}/{name}.parquet" for name in ("runs", "methods", "curves", "predictions", "times")]
-# The first artifact of each kind, and the pages: what draws, counts and judges.
-KINDS = {artifact.kind: name for name, artifact in reversed(ARTIFACTS.items())}
-ONE_OF_EACH_KIND = ["tables", *KINDS.values(), "scorecard", "agreement"]
+# The first figure of each kind, the tables and the pages: all that draws, counts and judges.
+KINDS = {artifact.kind: name for name, artifact in reversed(FIGURES.items())}
+TARGETS = [*TABLES, "tables", *KINDS.values(), "scorecard", "agreement"]
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A finished tiny study; tests that change something work on a copy."""
+    """A finished tiny study with a figure of each kind; tests that change something work on a copy."""
     project = Project.new(tmp_path_factory.mktemp("finished"))
-    run = project.run()
+    run = project.run(*TARGETS)
     assert run.returncode == 0, run.stderr
     return project
 
@@ -54,14 +56,21 @@ def test_study_has_every_table_and_a_second_call_does_nothing(finished: Project)
     assert set(finished.table("curves")["part"]) == {"train", "validation"}
     assert set(finished.table("times")["method"]) == {"BASE", "QRTC"}
     assert set(finished.table("predictions")["dataset"]) == {"skewed"}
-    assert finished.planned() == {}
+    assert finished.planned(*TARGETS) == {}
 
 
-def test_study_has_every_figure_and_table_of_the_paper_and_a_verdict_on_every_claim(finished: Project) -> None:
+def test_call_without_a_target_makes_every_figure_and_table_of_the_paper(finished: Project) -> None:
+    made = {path.stem for path in (finished.folder / "paper_figures").iterdir()}
+    assert made >= {*KINDS.values(), *TABLES_OF_THE_PAPER, "scorecard", "disagreements", "agreement"}
+    assert finished.planned().keys() == {*FIGURES, "everything"} - {*KINDS.values()}
+
+
+def test_study_has_a_verdict_on_every_claim(finished: Project) -> None:
     made = {path.name for path in (finished.folder / "paper_figures").iterdir()}
-    for name, artifact in ARTIFACTS.items():
-        forms = ("csv", "tex", "md") if artifact.kind == "table" else ("pdf", "png")
-        assert {f"{name}.{form}" for form in forms} <= made
+    for name in KINDS.values():
+        assert {f"{name}.{form}" for form in ("pdf", "png")} <= made
+    for name in TABLES_OF_THE_PAPER:
+        assert {f"{name}.{form}" for form in ("csv", "tex", "md")} <= made
     for page in ("scorecard", "disagreements", "agreement"):
         assert {f"{page}.{form}" for form in ("html", "csv", "md")} <= made
     scorecard = pd.read_csv(finished.folder / "paper_figures/scorecard.csv")
@@ -73,7 +82,7 @@ def test_study_has_every_figure_and_table_of_the_paper_and_a_verdict_on_every_cl
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to open the report with")
 def test_report_opens_from_disk_and_shows_figures_tables_and_verdict(finished: Project) -> None:
-    made = finished.run("--report", "report.html")
+    made = finished.run("--report", "report.html", *TARGETS)
     assert made.returncode == 0, made.stderr
     with Browser() as browser:
         browser.open(finished.folder / "report.html")
@@ -82,11 +91,11 @@ def test_report_opens_from_disk_and_shows_figures_tables_and_verdict(finished: P
         for words in ("Figures", "Tables", f"{len(paper_claims())} claims of the paper were judged by rule"):
             assert words in start
         browser.evaluate("[...document.querySelectorAll('a')].find(a => a.innerText.trim() == 'Figures').click()")
-        browser.wait_until("document.body.innerText.includes('Figure 28')")
+        browser.wait_until("document.body.innerText.includes('Figure 23')")
         listed = browser.evaluate("document.body.innerText")
         assert browser.errors == []
-    for artifact in FIGURES.values():
-        assert in_order(artifact) in listed
+    for name in KINDS.values():
+        assert in_order(FIGURES[name]) in listed
 
 
 def test_status_counts_what_is_done_and_estimates_what_is_left(copy: Project) -> None:
@@ -100,62 +109,68 @@ def test_status_counts_what_is_done_and_estimates_what_is_left(copy: Project) ->
     whole = told()
     assert "4 of 4 training jobs done (100%), 0 waiting" in whole
     assert "Left" not in whole
-    next((copy.folder / "results/networks").glob("*/*/*.runs.parquet")).unlink()
+    next((copy.folder / NETWORKS).rglob("*.networks.parquet")).unlink()
     part = told()
     assert "3 of 4 training jobs done (75%), 1 waiting" in part
     assert "Left: about" in part
 
 
-def test_words_and_tables_never_retrain(copy: Project) -> None:
+def test_new_metric_is_evaluated_and_never_trained(copy: Project) -> None:
+    copy.change("src/qrt/engine/evaluation.py", '    "pit_variance",\n', '    "pit_variance",\n    "pit_mean",\n')
+    copy.change(
+        "src/qrt/engine/evaluation.py",
+        '        "pit_variance": pit.var(correction=0),\n',
+        '        "pit_variance": pit.var(correction=0),\n        "pit_mean": pit.mean(),\n',
+    )
+    copy.change(
+        "src/qrt/results/tables.py", '    "pit_variance":', '    "pit_mean": "mean of the PITs",\n    "pit_variance":'
+    )
+    planned = copy.planned(*TARGETS)
+    assert planned["evaluate"] == 2 * 2, "two families on two datasets"
+    later = {"tune", "tune_for_one", "collect", "collect_dataset", "collect_methods", "verdicts", "scorecard"}
+    assert later <= planned.keys()
+    # Times are of networks that are trained for that alone, as chosen by the tuning that runs again.
+    assert not {"fetch", "prepare", "train", "train_large", "train_last"} & planned.keys()
+
+
+def test_words_change_nothing_and_a_plot_draws_and_does_nothing_else(copy: Project) -> None:
     copy.change("README.md", "# QRT", "<!-- a comment -->\n# QRT")
     copy.change("src/qrt/engine/trainer.py", '"""Training of stacks', '"""The training of stacks')
-    assert copy.planned() == {}
-    copy.change("src/qrt/tables/dataset_table.py", '"Training rows"', '"Rows for training"')
-    assert copy.planned().keys() == {"all", "table3_datasets", "verdicts", "scorecard", "agreement"}
-
-
-def test_touching_a_plot_draws_and_does_nothing_else(copy: Project) -> None:
     copy.change("src/qrt/figures/style.py", 'GREY, INK = "#8c8c8c"', 'GREY, INK = "#8c8c8d"')
-    assert copy.planned().keys() == {*FIGURES, "all", "agreement", "scorecard"}
+    assert copy.planned(*TARGETS).keys() == {*KINDS.values(), "agreement"}
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new"),
-    [
-        ("src/qrt/engine/trainer.py", "_SECONDS_BETWEEN_LINES = 5.0", "_SECONDS_BETWEEN_LINES = 6.0"),
-        ("src/qrt/data/prepare.py", "MIN_ROWS = 100", "MIN_ROWS = 101"),
-    ],
-)
-def test_change_of_trainer_or_preparation_always_retrains(copy: Project, file: str, old: str, new: str) -> None:
-    copy.change(file, old, new)
-    planned = copy.planned()
-    assert planned["train"] == 2 * 2
-    assert ("prepare" in planned) == ("prepare" in file)
+def test_change_of_the_preparation_prepares_and_trains_again(copy: Project) -> None:
+    copy.change("src/qrt/data/prepare.py", "MIN_ROWS = 100", "MIN_ROWS = 101")
+    planned = copy.planned(*TABLES)
+    assert (planned["prepare"], planned["train"], planned["evaluate"]) == (2, 2 * 2, 2 * 2)
 
 
 def test_more_of_a_study_trains_only_what_is_new_and_less_trains_nothing(copy: Project) -> None:
     methods, datasets = TINY["methods"], TINY["datasets"]
     # The new family on two datasets, and all three families on the new dataset.
-    assert copy.planned(methods=[*methods, "QREGC"], datasets=[*datasets, "bimodal"])["train"] == 2 + 3
-    assert "train" not in copy.planned(methods=methods[:2], datasets=["linear"])
+    more = copy.planned(*TABLES, methods=[*methods, "QREGC"], datasets=[*datasets, "bimodal"])
+    assert (more["train"], more["evaluate"]) == (2 + 3, 2 + 3)
+    assert not {"train", "evaluate"} & copy.planned(*TABLES, methods=methods[:2], datasets=["linear"]).keys()
 
 
 def test_networks_that_a_study_under_another_protocol_left_are_read_and_never_trained(copy: Project) -> None:
     # As if a study with the other kernel width had been run in the same folder.
-    for file in (copy.folder / "results/networks").glob("*/*/*.qrt.variance.*"):
+    for file in (copy.folder / NETWORKS).glob("*/*/*.qrt.variance.*"):
         shutil.copy(file, file.with_name(file.name.replace("variance", "scale")))
-    assert copy.planned() == {"all": 1, "scorecard": 1, "verdicts": 1}
+    assert copy.planned(*TARGETS) == {"scorecard": 1, "verdicts": 1}
 
 
 def test_other_protocol_has_its_own_results_and_shares_what_it_can(copy: Project) -> None:
     switches = TINY["switches"] | {"kernel_width": "scale", "pce": "sorted"}
     # Plain networks are there already, and another PCE is one of the same networks.
-    assert copy.planned(switches=switches)["train"] == 2
+    planned = copy.planned("main", switches=switches)
+    assert (planned["train"], planned["evaluate"]) == (2, 2)
 
 
 def test_one_experiment_trains_only_what_it_needs(tmp_path: Path) -> None:
     project = Project.new(tmp_path)
-    assert project.planned(f"{RESULTS}/methods/base_train.parquet", methods=["BASE-TRAIN", "QRTC"])["train"] == 2
+    assert project.planned(f"{RESULTS}/methods/seed0/base_train.parquet", methods=["BASE-TRAIN", "QRTC"])["train"] == 2
 
 
 def kill_training_job(group: int) -> bool:
@@ -169,9 +184,10 @@ def kill_training_job(group: int) -> bool:
 
 
 def test_results_survive_kills_at_random_moments(finished: Project, tmp_path: Path) -> None:
+    # Many more kills: tests/support/random_kills.py.
     project = Project.new(tmp_path)
     moments, jobs_killed = random.Random(4), 0
-    for number in range(10):
+    for number in range(3):
         # The lock of a killed call stays; it is removed once, at the end.
         command, variables = project.command("--nolock", *TABLES)
         process = subprocess.Popen(
@@ -208,7 +224,7 @@ def test_failures_are_rows_with_reasons_and_the_rest_finishes(tmp_path: Path) ->
         "own_datasets": {"short": {"path": "short.csv", "target": "y"}},
         "grids": TINY["grids"] | {"alpha_study": [0, 1, -1e39]},
     }
-    run = project.run(*ONE_OF_EACH_KIND, "fig14_alpha", **config)
+    run = project.run("fig14", "scorecard", **config)
     assert run.returncode == 0, run.stderr
     methods = project.table("methods")
     alpha = methods[methods["experiment"] == "alpha"].set_index(["dataset", "method"])["status"]
@@ -220,3 +236,13 @@ def test_failures_are_rows_with_reasons_and_the_rest_finishes(tmp_path: Path) ->
     assert failed["test_nll"].isna().all()
     assert "3 dataset(s) left out" in run.stdout
     assert "short: invalid: short: 50 rows are left" in run.stdout
+
+
+def test_outputs_of_networks_are_dropped_after_their_evaluation_if_the_study_says_so(tmp_path: Path) -> None:
+    project = Project.new(tmp_path)
+    config: dict[str, Any] = {"datasets": ["linear"], "methods": ["BASE"], "keep_outputs": False}
+    run = project.run("main", **config)
+    assert run.returncode == 0, run.stderr
+    assert not list((tmp_path / NETWORKS).rglob("*.networks.parquet"))
+    assert pd.read_parquet(tmp_path / f"{RESULTS}/methods/seed0/main.parquet")["status"].tolist() == ["ok"]
+    assert project.planned("main", **config).keys() <= {"main"}

@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 
 from qrt.engine import mixture as gaussian
-from qrt.engine.calibration_map import MapName, fit_map, kernel_scale
+from qrt.engine.calibration_map import MapName, fit_map
+from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.objective import qrt_loss
 from qrt.engine.predictive import PredictiveDistribution

@@ -11,7 +11,7 @@ import pandas as pd
 import yaml
 
 from conftest import PROJECT
-from qrt.study.config import load_config, read_schema
+from qrt.study.config import StudyConfig, load_config, read_schema
 from support.snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
 
 TINY: dict[str, Any] = {
@@ -25,9 +25,15 @@ TINY: dict[str, Any] = {
     "training": {"max_epochs": 4, "patience": 2},
 }
 SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
-_STUDY = load_config(TINY, SCHEMA, PROJECT)
-RESULTS, NETWORKS = _STUDY.results, _STUDY.networks
 VOLATILE = ["train_seconds", "package_version", "torch_version", "threads", "cpu"]
+
+
+def study_of(**config: Any) -> StudyConfig:
+    """The tiny study with this configuration over its own."""
+    return load_config(TINY | config, SCHEMA, PROJECT)
+
+
+RESULTS, NETWORKS = study_of().results, study_of().networks
 
 
 class Project:

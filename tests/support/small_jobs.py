@@ -31,11 +31,9 @@ def prepared_dataset(folder: Path, name: str) -> Path:
     return folder / "prepared" / name
 
 
-def train_into(
-    file: Path, data: Path, split: int, family: Family = FAMILY, training: Mapping[str, int] = TRAINING, seed: int = 0
-) -> Path:
+def train_into(file: Path, data: Path, split: int, family: Family = FAMILY) -> Path:
     """Train a family as the command does; the file of its networks."""
-    write_networks(file, train_family(data, split, seed, family, training, code="the code", log=lambda line: None))
+    write_networks(file, train_family(data, split, 0, family, TRAINING, code="the code", log=lambda line: None))
     return file
 
 

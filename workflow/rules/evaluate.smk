@@ -7,7 +7,7 @@ rule evaluate:
         networks=lambda wildcards: FILES.trained(
             wildcards.dataset, wildcards.seed, wildcards.family
         ),
-        record=record_of,
+        record=record_for(LAYOUT.evaluated("{dataset}", "{seed}", "{family}", "runs")),
         targets=ancient(LAYOUT.prepared("{dataset}", "y.npy")),
     output:
         runs=LAYOUT.evaluated("{dataset}", "{seed}", "{family}", "runs"),

@@ -4,7 +4,7 @@
 rule time:
     """The tuned networks of the main comparison on one dataset and split, each trained alone."""
     input:
-        record=record_of,
+        record=record_for(LAYOUT.times("{dataset}", "{split}")),
         arrays=ancient(multiext(LAYOUT.prepared("{dataset}", ""), "x.npy", "y.npy")),
         methods=LAYOUT.tuned_for_one("timed", "{dataset}"),
     output:

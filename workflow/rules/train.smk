@@ -5,7 +5,11 @@
 rule train:
     """One family of networks on one dataset and split, trained as a stack: what the networks say, and no metric."""
     input:
-        record=record_of,
+        record=record_for(
+            LAYOUT.trained("{dataset}", "{seed}", "{split}", "{family}")
+            if STUDY.keep_outputs
+            else LAYOUT.evaluated("{dataset}", "{seed}", "{family}", "runs")
+        ),
         arrays=ancient(multiext(LAYOUT.prepared("{dataset}", ""), "x.npy", "y.npy")),
     output:
         trained_file("{dataset}", "{seed}", "{split}", "{family}"),

@@ -21,17 +21,17 @@ def run(options: argparse.Namespace) -> None:
 
     from qrt.atomic import write_text
     from qrt.claims.verdict_job import FROZEN_VERDICTS, Pool, frozen_verdicts, judge_readings, with_frozen_verdicts
-    from qrt.results.tables import read_frames
-    from qrt.running.study_files import StudyFiles
+    from qrt.results.layout import Layout
+    from qrt.results.readings import files_of_other_readings
+    from qrt.results.tables import of_reported_seed, read_frames
     from qrt.study.config import StudyConfig
 
     study = StudyConfig.from_facts(options.study)
-    files = StudyFiles(study)
+    layout = Layout(study.results, study.networks)
 
     def of_kind(kind: str) -> pd.DataFrame:
-        others = files.of_other_readings(kind) if kind in ("runs", "curves", "predictions") else []
-        table = read_frames([Path(path) for path in (files.layout.table(kind), *others)], kind)
-        return table[table["seed"] == 0] if "seed" in table else table
+        others = files_of_other_readings(study, kind) if kind in ("runs", "curves", "predictions") else []
+        return of_reported_seed(read_frames([Path(path) for path in (layout.table(kind), *others)], kind))
 
     pool = Pool(
         **{kind: of_kind(kind) for kind in ("runs", "curves", "predictions", "methods", "times", "maps")},

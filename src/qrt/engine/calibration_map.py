@@ -1,4 +1,4 @@
-"""Calibration maps fitted to PITs: EMP, DCP, KDE, TRUNC and REFL (paper, sections 2, 3.1; spec, section 3).
+"""Calibration maps fitted to PITs: EMP, DCP, KDE, TRUNC and REFL (paper, sections 2, 3.1; docs/protocol.md, section 3).
 
 A calibration map is an estimate of the CDF of the PITs Z_1..Z_M; composed with F it recalibrates it. This
 module evaluates fitted maps at any points, exactly and in float64. (The reflected density at its own
@@ -17,7 +17,6 @@ above 0.05.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol
@@ -25,36 +24,24 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor
 
+from qrt.engine.kernel import KernelWidth, kernel_scale
 from qrt.engine.root_finding import increasing_root
 from qrt.errors import UserError
 
 MapName = Literal["EMP", "DCP", "KDE", "TRUNC", "REFL"]
-KernelWidth = Literal["variance", "scale"]
 MAP_NAMES: tuple[MapName, ...] = ("EMP", "DCP", "KDE", "TRUNC", "REFL")
 
 # A kernel 40 scales away from the point contributes exp(-40) = 4e-18 of one at the point: nothing in float64.
 _REACH = 40.0
-_CHUNK_POINTS = 64
+# From 5 scales on, nine powers of exp(-distance) are enough for a kernel: the tenth is below 2e-22.
+_NEAR = 5.0
+_POWERS = torch.arange(1, 10, dtype=torch.float64).unsqueeze(1)
+_SIGNS = torch.tensor([1.0, -1.0] * 4 + [1.0], dtype=torch.float64)
+_FEW_PAIRS = 2**14  # of points and centres are computed one by one faster than by powers
+_CHUNK_POINTS = 128
 _CELLS_PER_SCALE = 10
 _MAX_CELLS = 2**16
-
-
-def kernel_scale(bandwidth: float, n: int, width: KernelWidth) -> float:
-    """Scale s of the logistic kernel for bandwidth b and n PITs (spec, section 8, row 2).
-
-    `variance`: the kernel's variance is b^2 n^(-2/5), as in the paper; a logistic with scale s has variance
-    (pi s)^2 / 3. `scale`: s = b n^(-1/5), as released.
-    """
-    if not (math.isfinite(bandwidth) and bandwidth > 0):
-        raise UserError(f"bandwidth {bandwidth} is not usable: it must be a finite number above 0, for example 0.1")
-    if n < 1:
-        raise UserError("a calibration map needs at least one PIT, and got none")
-    scale = bandwidth * n ** (-0.2)
-    if width == "scale":
-        return scale
-    if width == "variance":
-        return math.sqrt(3) / math.pi * scale
-    raise UserError(f"kernel width {width!r} is unknown: use 'variance' (the paper's) or 'scale' (as released)")
+_SAFE_DENSITY = 1e-3  # of a map: below it, interpolation between values of Phi may lose digits of phi
 
 
 class CalibrationMap(Protocol):
@@ -74,11 +61,17 @@ class CalibrationMap(Protocol):
     def log_density(self, points: Tensor) -> Tensor:
         """log phi(x) at `points` in [0, 1]; NaN for step functions, which have no density."""
 
+    def log_density_and_cdf(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Both at once, for less than the cost of one after the other."""
+
     def inverse(self, levels: Tensor) -> Tensor:
         """Smallest x in [0, 1] with Phi(x) >= level, for levels in [0, 1]; 1 where no x reaches it."""
 
     def tabulated_cdf(self, points: Tensor) -> Tensor:
         """Phi(x) for very many points (any shape), to about 1e-7."""
+
+    def tabulated_log_density_and_cdf(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Both for very many points: log phi(x) to about 1e-5, Phi(x) to about 1e-7."""
 
 
 def fit_map(name: MapName, pits: Tensor, bandwidth: float = 0.1, width: KernelWidth = "variance") -> CalibrationMap:
@@ -137,6 +130,14 @@ class StepMap:
         """NaN: a step function has no density, so the NLL of what it recalibrates is not defined."""
         return torch.full_like(points, math.nan, dtype=torch.float64)
 
+    def log_density_and_cdf(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """NaN, and Phi(x) at `points` in [0, 1]."""
+        return self.log_density(points), self.cdf(points)
+
+    def tabulated_log_density_and_cdf(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """NaN, and Phi(x); exact here."""
+        return self.log_density_and_cdf(points)
+
     def inverse(self, levels: Tensor) -> Tensor:
         """The smallest PIT that reaches the level; 1 if none does (DCP above M / (M + 1)), 0 for level 0."""
         levels = _checked(levels, "levels")
@@ -163,21 +164,26 @@ class KernelMap:
 
     def cdf(self, points: Tensor) -> Tensor:
         """Phi(x) at `points` in [0, 1]."""
-        return self._cdf(_checked(points, "points of a calibration map"))
+        return self._log_density_and_cdf(_checked(points, "points of a calibration map"))[1]
 
     def log_density(self, points: Tensor) -> Tensor:
         """log phi(x) at `points` in [0, 1]; finite however far the next centre is."""
-        return self._log_density(_checked(points, "points of a calibration map"))
+        return self._log_density_and_cdf(_checked(points, "points of a calibration map"))[0]
+
+    def log_density_and_cdf(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Both at once: the kernels' densities and CDFs need the same exponentials."""
+        return self._log_density_and_cdf(_checked(points, "points of a calibration map"))
 
     def inverse(self, levels: Tensor) -> Tensor:
         """x in [0, 1] with Phi(x) = level; 0 or 1 where the map does not reach it, as at both ends of KDE."""
         levels = _checked(levels, "levels")
-        at_zero, at_one = self._cdf(torch.tensor([0.0, 1.0], dtype=torch.float64))
+        at_zero, at_one = self._log_density_and_cdf(torch.tensor([0.0, 1.0], dtype=torch.float64))[1]
         inside = (levels > at_zero) & (levels < at_one)
         targets = levels[inside]
 
         def gap(x: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
-            return self._cdf(x) - targets[which], self._log_density(x).exp()
+            log_density, cdf = self._log_density_and_cdf(x)
+            return cdf - targets[which], log_density.exp()
 
         result = (levels >= at_one).double()
         result[inside] = increasing_root(gap, torch.zeros_like(targets), torch.ones_like(targets))
@@ -191,44 +197,115 @@ class KernelMap:
         equal), and twice that for TRUNC and REFL. Below s = 2e-4 the number of cells is capped and the
         error grows.
         """
-        c0, c1, c2, c3 = self._table
-        position = points.flatten() * (len(c0) - 1)
-        cell = position.int()
-        t = position - cell
-        value = torch.index_select(c3, 0, cell)
-        for coefficient in (c2, c1, c0):
-            value = torch.addcmul(torch.index_select(coefficient, 0, cell), value, t)
+        cell, t = self._place(points.flatten())
+        value = torch.index_select(self._table[3], 0, cell)
+        for coefficient in (2, 1, 0):
+            torch.addcmul(torch.index_select(self._table[coefficient], 0, cell), value, t, out=value)
         # Between values next to 0 or 1 the cubic may leave [0, 1] by rounding.
         return value.clamp_(0, 1).reshape(points.shape)
+
+    def tabulated_log_density_and_cdf(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """log phi(x) and Phi(x) at points: (n,) in [0, 1] from the same table.
+
+        The derivative of the cubic is wrong by at most h^3 / 125 times the fourth derivative of Phi: with cells of s /
+        10, by 1e-5 of phi(x). Where phi is so small that the cubic's coefficients have lost its digits, it is computed
+        exactly.
+        """
+        cell, t = self._place(_checked(points, "points of a calibration map"))
+        slope = torch.index_select(self._table[3], 0, cell).mul_(3)
+        torch.addcmul(torch.index_select(self._table[2], 0, cell), slope, t, value=0.5, out=slope).mul_(2)
+        torch.addcmul(torch.index_select(self._table[1], 0, cell), slope, t, out=slope)
+        density = slope.mul_(self._table.shape[1] - 1)
+        log_density = density.clamp_min(_SAFE_DENSITY).log_()
+        tiny = density < _SAFE_DENSITY
+        if bool(tiny.any()):
+            log_density[tiny] = self._log_density_and_cdf(points.double()[tiny])[0]
+        return log_density, self.tabulated_cdf(points.double())
+
+    def _place(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """The cell of each point: (n,), and where in it the point lies, from 0 to 1."""
+        position = points * (self._table.shape[1] - 1)
+        cell = position.int()
+        return cell, position.sub_(cell)
+
+    @property
+    def _cells(self) -> int:
+        return min(_MAX_CELLS, math.ceil(_CELLS_PER_SCALE / self.scale))
 
     @cached_property
     def _table(self) -> Tensor:
         """Coefficients (4, cells + 1) of the cubic in each cell of a uniform grid; the last cell is x = 1."""
-        cells = min(_MAX_CELLS, math.ceil(_CELLS_PER_SCALE / self.scale))
-        grid = torch.linspace(0, 1, cells + 1, dtype=torch.float64)
-        value, slope = self._cdf(grid), self._log_density(grid).exp() / cells
+        cells = self._cells
+        log_density, value = self._log_density_and_cdf(torch.linspace(0, 1, cells + 1, dtype=torch.float64))
+        slope = log_density.exp() / cells
         step, left, right = value.diff(), slope[:-1], slope[1:]
         table = torch.zeros(4, cells + 1, dtype=torch.float64)
         table[0] = value
         table[1:, :-1] = torch.stack([left, 3 * step - 2 * left - right, left + right - 2 * step])
         return table
 
-    def _cdf(self, points: Tensor) -> Tensor:
-        sums = torch.empty_like(points)
-        for chunk, x, first, last in self._windows(points, torch.zeros_like(points)):
-            kernels = torch.sigmoid((x - self.centres[first:last]) / self.scale)
-            sums[chunk] = kernels.sum(dim=1) + first
-        return ((sums - self.offset) / self.total).clamp(0, 1)
-
-    def _log_density(self, points: Tensor) -> Tensor:
+    def _log_density_and_cdf(self, points: Tensor) -> tuple[Tensor, Tensor]:
         nearest = self._distance_to_nearest(points)
-        sums = torch.empty_like(points)
-        for chunk, x, first, last in self._windows(points, nearest):
-            # Logistic density e / (s (1 + e)^2) with e = exp(-distance), relative to the nearest centre's e.
-            near = nearest[chunk].unsqueeze(1)
-            relative = torch.exp(near - (x - self.centres[first:last]).abs() / self.scale)
-            sums[chunk] = (relative / (1 + relative * torch.exp(-near)).square()).sum(dim=1)
-        return sums.log() - nearest - math.log(self.scale * self.total)
+        log_densities, above = torch.empty_like(points), torch.empty_like(points)
+        # What fits into one chunk, as all quantile levels do, needs no sorting.
+        chunks = [slice(None)] if len(points) <= _CHUNK_POINTS else points.argsort().split(_CHUNK_POINTS)
+        for chunk in chunks:
+            x, near = points[chunk], nearest[chunk]
+            crowded = float(near.max()) <= _NEAR
+            log_densities[chunk], above[chunk] = self._sums_in_a_crowd(x) if crowded else self._sums_in_a_gap(x, near)
+        counts = torch.searchsorted(self.centres, points, right=True)
+        log_density = log_densities - math.log(self.scale * self.total)
+        return log_density, ((counts - above - self.offset) / self.total).clamp_(0, 1)
+
+    # Two ways to the sums over the kernels at neighbouring points x: (n,). With e = exp(-distance), in scales, a
+    # kernel's density is e / (1 + e)^2, and q = e / (1 + e) is its CDF at points below its centre and 1 - its CDF
+    # above. The results: the logarithm of the sum of densities; the sum of q over centres below x less all others.
+
+    def _sums_in_a_gap(self, x: Tensor, nearest: Tensor) -> tuple[Tensor, Tensor]:
+        """The sums however far the next centre is: densities are relative to the nearest centre's."""
+        near = nearest.unsqueeze(1)
+        offset = self._offsets(x, *self._centres_between(x, float(nearest.max()) + _REACH))
+        relative = torch.sub(near, offset.abs()).exp_()
+        decay = relative * torch.exp(-near)
+        rest = decay + 1
+        density = relative.div_(rest).div_(rest).sum(dim=1)
+        return density.log_().sub_(nearest), decay.div_(rest).copysign_(offset).sum(dim=1)
+
+    def _sums_in_a_crowd(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The sums where a centre is near. Centres that are far from all points enter by sums of their powers of e:
+
+        q = e - e^2 + e^3 - .. and the density is e - 2 e^2 + 3 e^3 - .., and e of a point and a centre is that of the
+        outermost point and the centre times that of the two points.
+        """
+        first, last = self._centres_between(x, _REACH)
+        first_near, last_near = self._centres_between(x, _NEAR)
+        if (first_near - first + last - last_near) * len(x) < _FEW_PAIRS:
+            first_near, last_near = first, last
+        offset = self._offsets(x, first_near, last_near)
+        decay = offset.abs().neg_().exp_()
+        rest = decay + 1
+        q = decay.div_(rest)
+        density, above = (q / rest).sum(dim=1), q.copysign_(offset).sum(dim=1)
+        for side, end, far in (
+            (1.0, x.min(), self.centres[first:first_near]),
+            (-1.0, x.max(), self.centres[last_near:last]),
+        ):
+            if len(far):
+                sums = torch.exp((far - end).mul_(side / self.scale) * _POWERS).sum(dim=1)
+                of_points = torch.exp((end - x).mul_(side / self.scale) * _POWERS)
+                density += (_POWERS.squeeze(1) * _SIGNS * sums) @ of_points
+                above += side * ((_SIGNS * sums) @ of_points)
+        return density.log_(), above
+
+    def _offsets(self, x: Tensor, first: int, last: int) -> Tensor:
+        """Points less centres from `first` up to but without `last`, in kernel scales: (n, centres)."""
+        return (x.unsqueeze(1) - self.centres[first:last]).div_(self.scale)
+
+    def _centres_between(self, x: Tensor, scales: float) -> tuple[int, int]:
+        """First and last of the centres that are at most so many scales before the first or after the last point."""
+        ends = torch.stack([x.min() - scales * self.scale, x.max() + scales * self.scale])
+        first, last = torch.searchsorted(self.centres, ends).tolist()
+        return first, last
 
     def _distance_to_nearest(self, points: Tensor) -> Tensor:
         """Distance of each point: (n,) to the nearest centre, in kernel scales."""
@@ -236,18 +313,3 @@ class KernelMap:
         before = (after - 1).clamp(min=0)
         distances = torch.stack([points - self.centres[before], points - self.centres[after]]).abs()
         return distances.amin(dim=0) / self.scale
-
-    def _windows(self, points: Tensor, nearest: Tensor) -> Iterator[tuple[Tensor | slice, Tensor, int, int]]:
-        """Neighbouring points in chunks, with the range of centres that can matter to them.
-
-        Yields the points' numbers, the points: (n, 1), and first and last of the centres not further than
-        `nearest` + _REACH scales. This bounds memory, and the work for small scales.
-        """
-        # What fits into one chunk, as all quantile levels do, needs no sorting.
-        chunks = [slice(None)] if len(points) <= _CHUNK_POINTS else points.argsort().split(_CHUNK_POINTS)
-        for chunk in chunks:
-            x = points[chunk]
-            reach = (nearest[chunk].max() + _REACH) * self.scale
-            ends = torch.stack([x.min() - reach, x.max() + reach])
-            first, last = torch.searchsorted(self.centres, ends).tolist()
-            yield chunk, x.unsqueeze(1), first, last

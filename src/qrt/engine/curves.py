@@ -1,4 +1,4 @@
-"""Per-epoch records (the paper's figures of metrics per epoch; spec, section 5)."""
+"""Per-epoch records (the paper's figures of metrics per epoch; docs/protocol.md, section 5)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from qrt.engine.calibration_map import KernelMap, reflected_map
 from qrt.engine.random_streams import sample_rows, stream
+from qrt.engine.reflected_density import log_density_and_cdf_value
 from qrt.engine.scores import pce_levels
 from qrt.engine.stack import Stack
 from qrt.engine.validation import Validation, reflected_into_unit_interval
@@ -44,26 +44,26 @@ def curve_records(
     stack: Stack, validation: Validation, training: tuple[Tensor, Tensor], epoch: int
 ) -> list[list[CurveRecord]]:
     """The records of each network of the stack after so many epochs, on training rows and on validation rows."""
-    maps = validation.maps(stack)
-    fitted: dict[int, KernelMap] = {}
-    for one in maps:
-        for number, centres in enumerate(reflected_into_unit_interval(one.centres), start=one.group.first):
-            fitted[number] = reflected_map(centres, one.scale)
-    records: list[list[CurveRecord]] = [[] for _ in range(len(stack))]
     parts: tuple[tuple[Part, tuple[Tensor, Tensor]], ...] = (
         ("train", training),
         ("validation", (validation.x, validation.y)),
     )
-    for part, (x, y) in parts:
-        log_density, pits = validation.terms(stack, x, y)
-        log_phi = torch.zeros_like(log_density)
-        log_phi[stack.first_with_map :] = validation.log_map_density(stack, maps, pits[stack.first_with_map :])
-        nlls, entropies = -log_density.double().mean(dim=1), -log_phi.double().mean(dim=1)
+    terms = [validation.terms(stack, x, y) for _, (x, y) in parts]
+    sizes = [len(y) for _, (_, y) in parts]
+    log_density, pits = (torch.cat(values, dim=1) for values in zip(*terms, strict=True))
+    log_phi, recalibrated = torch.zeros_like(pits), pits.clone()
+    for one in validation.maps(stack):
+        networks = slice(one.group.first, one.group.last)
+        log_phi[networks], recalibrated[networks] = log_density_and_cdf_value(pits[networks], one.centres, one.scale)
+        if one.group.source == "learned":
+            inside = reflected_into_unit_interval(one.centres).to(one.centres.dtype)
+            _, recalibrated[networks] = log_density_and_cdf_value(pits[networks], inside, one.scale)
+    records: list[list[CurveRecord]] = [[] for _ in range(len(stack))]
+    split = (values.double().split(sizes, dim=1) for values in (log_density, log_phi, recalibrated))
+    for (part, _), *values in zip(parts, *split, strict=True):
+        nlls, entropies = (-means.mean(dim=1) for means in values[:2])
         for number, (nll, entropy) in enumerate(zip(nlls.tolist(), entropies.tolist(), strict=True)):
-            pit = pits[number].double()
-            if number in fitted:
-                pit = fitted[number].tabulated_cdf(pit)
             weighted = stack.variants[number].alpha * entropy + 0.0  # never -0.0
-            pce = float(pce_levels(pit)) if math.isfinite(nll) else math.nan
+            pce = float(pce_levels(values[2][number])) if math.isfinite(nll) else math.nan
             records[number].append(CurveRecord(epoch, part, nll + entropy, nll, weighted, pce))
     return records

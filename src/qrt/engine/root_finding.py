@@ -22,28 +22,30 @@ def increasing_root(function: Increasing, lower: Tensor, upper: Tensor) -> Tenso
     with bisection wherever Newton leaves the bracket, meets a flat or non-finite derivative, or fails to
     halve its step: no function can make it fail, a well-behaved one takes about five evaluations.
     """
-    low, high = lower.clone(), upper.clone()
-    root = 0.5 * (low + high)
-    which = torch.arange(len(root))
-    step_before = high - low
-    span = high - low
+    root = 0.5 * (lower + upper)
+    span = upper - lower
+    # What follows is kept for the problems that are not solved yet, the others are dropped from all of it.
+    which, x, low, high, step_before = torch.arange(len(root)), root.clone(), lower, upper, span
     for _ in range(_MAX_ITERATIONS):
         if len(which) == 0:
             break
-        x, lo, hi = root[which], low[which], high[which]
         value, slope = function(x, which)
         below = value < 0
-        lo, hi = torch.where(below, x, lo), torch.where(below, hi, x)
-        low[which], high[which] = lo, hi
-        step = -value / slope
+        low, high = torch.where(below, x, low), torch.where(below, high, x)
+        step = value.neg() / slope
         newton = x + step
         # False also when the step is NaN or infinite, so that a flat spot is bisected.
-        trusted = (newton >= lo) & (newton <= hi) & (2 * step.abs() <= step_before[which])
-        following = torch.where(trusted, newton, 0.5 * (lo + hi))
+        trusted = (newton >= low) & (newton <= high) & (2 * step.abs() <= step_before)
+        following = torch.where(trusted, newton, 0.5 * (low + high))
         moved = (following - x).abs()
-        root[which] = following
-        step_before[which] = moved
         # Newton's error after a step is of the order of the square of the step; a bisection's is the step.
         share = torch.where(trusted, _NEWTON_STEP, _BISECTION_STEP)
-        which = which[(moved > share * span[which] + 2 * _EPS * following.abs()) & (value != 0)]
+        unsolved = (moved > share * span + 2 * _EPS * following.abs()) & (value != 0)
+        root.index_copy_(0, which, following)
+        left = unsolved.nonzero().flatten()
+        if len(left) < len(which):
+            which, following, low, high, moved, span = (
+                values.index_select(0, left) for values in (which, following, low, high, moved, span)
+            )
+        x, step_before = following, moved
     return root

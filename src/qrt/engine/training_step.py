@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from qrt.engine.calibration_map import kernel_scale
+from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture_terms import from_raw_outputs, mixture_terms
 from qrt.engine.network import Backward, Repeat, Tensors
 from qrt.engine.objective import map_term, own_map_term

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from qrt.engine.calibration_map import kernel_scale
+from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture_terms import from_raw_outputs, mixture_terms
 from qrt.engine.network import Network, Tensors
 from qrt.engine.random_streams import sample_rows, stream

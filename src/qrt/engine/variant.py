@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from qrt.errors import UserError
 
 if TYPE_CHECKING:  # variants are also planned and tabulated where torch is not wanted
-    from qrt.engine.calibration_map import KernelWidth
+    from qrt.engine.kernel import KernelWidth
     from qrt.engine.objective import MapSource
     from qrt.engine.reflected_density import MapFormula
 

@@ -6,7 +6,7 @@ ways, so that changing such a switch never trains or evaluates anything again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -17,11 +17,11 @@ from torch import Tensor
 
 from qrt.data.split import SplitTargets
 from qrt.data.split_store import load_targets
-from qrt.engine.calibration_map import CalibrationMap, KernelWidth, fit_map
+from qrt.engine.calibration_map import CalibrationMap, fit_map
 from qrt.engine.curves import curve_rows
-from qrt.engine.evaluation import diverged, evaluate, post_hoc_maps
+from qrt.engine.evaluation import diverged, evaluate_chains, evaluate_many_rows, post_hoc_maps
+from qrt.engine.kernel import KernelWidth
 from qrt.engine.predictive import PredictiveDistribution, predictive_from_outputs
-from qrt.engine.scores import pce_levels, pce_sorted
 from qrt.engine.trainer import training_map_rows
 from qrt.engine.variant import Variant
 from qrt.study.family import Family, network_columns
@@ -45,7 +45,7 @@ class EvaluatedFamily:
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class Way:
     """One way to take a network's distribution: its post-hoc columns, and the maps on top of the mixture."""
 
     columns: Mapping[str, Any]
@@ -85,12 +85,13 @@ def _add_rows(
         status = {"status": network.status, "reason": network.reason}
         result.runs.append(place | _NO_POSTHOC | outcome | status)
         return
-    network_on_parts = _Parts(network, targets, run_seed(place["split"], place["seed"]), family)
-    for evaluated in _ways(network_on_parts, family):
-        result.runs.append(place | dict(evaluated.columns) | outcome | network_on_parts.metrics(evaluated.maps))
+    parts = _Parts(network, targets, run_seed(place["split"], place["seed"]), family)
+    ways = list(_ways(parts, family))
+    for way, values in zip(ways, parts.metrics([way.maps for way in ways]), strict=True):
+        result.runs.append(place | dict(way.columns) | outcome | values)
         if keep_examples and _is_example(network.variant):
-            densities = _examples(*network_on_parts.predictive("test", evaluated.maps))
-            result.predictions += [place | dict(evaluated.columns) | row for row in densities]
+            densities = _examples(*parts.predictive("test", way.maps))
+            result.predictions += [place | dict(way.columns) | row for row in densities]
 
 
 class _Parts:
@@ -122,26 +123,30 @@ class _Parts:
             centres = predictive_from_outputs(self.network.outputs["map"]).pit(self.y["map"].double())
         return fit_map("REFL", centres.double(), bandwidth, width)
 
-    def metrics(self, maps: tuple[CalibrationMap, ...]) -> dict[str, Any]:
-        """Every metric of the network with these maps, and whether it diverged."""
-        values: dict[str, Any] = {}
-        for prefix, part in (("val", "validation"), ("test", "test")):
-            values |= {f"{prefix}_{name}": value for name, value in evaluate(*self.predictive(part, maps)).items()}
-        if "curves" in self.y:
-            on_training_rows, y = self.predictive("curves", maps)
-            log_density, pit = on_training_rows.log_density_and_pit(y)
-            values |= {
-                "train_nll": float(-log_density.mean()),
-                "train_pce_levels": float(pce_levels(pit)),
-                "train_pce_sorted": float(pce_sorted(pit)),
-            }
-        if diverged(values["test_nll"]):
-            return values | {"status": "diverged", "reason": f"test NLL is {values['test_nll']:g}"}
-        problems = [f"{name} is {value:g}" for name, value in values.items() if not np.isfinite(value)]
-        return values | {"status": "ok", "reason": "; ".join(problems)}
+    def metrics(self, chains: Sequence[tuple[CalibrationMap, ...]]) -> list[dict[str, Any]]:
+        """Every metric of the network under each of these chains of maps, and whether it diverged."""
+        values: list[dict[str, Any]] = [{} for _ in chains]
+        for prefix, part, evaluated in (
+            ("val", "validation", evaluate_chains),
+            ("test", "test", evaluate_chains),
+            ("train", "curves", evaluate_many_rows),
+        ):
+            if part in self.y:
+                predictive, y = self.predictive(part, ())
+                for row, metrics in zip(values, evaluated(predictive.mixture, chains, y), strict=True):
+                    row |= {f"{prefix}_{name}": value for name, value in metrics.items()}
+        return [row | _status(row) for row in values]
 
 
-def _ways(network: _Parts, family: Family) -> Iterator[Evaluated]:
+def _status(values: Mapping[str, float]) -> dict[str, str]:
+    """Whether a run with these metrics counts as diverged, and which of them are not finite."""
+    if diverged(values["test_nll"]):
+        return {"status": "diverged", "reason": f"test NLL is {values['test_nll']:g}"}
+    problems = [f"{name} is {value:g}" for name, value in values.items() if not np.isfinite(value)]
+    return {"status": "ok", "reason": "; ".join(problems)}
+
+
+def _ways(network: _Parts, family: Family) -> Iterator[Way]:
     """Every way to take the distribution of a trained network: without and with its map, and post-hoc maps on both."""
     variant = network.network.variant
     bases: dict[str, tuple[CalibrationMap, ...]] = {"base": ()}
@@ -151,7 +156,7 @@ def _ways(network: _Parts, family: Family) -> Iterator[Evaluated]:
         bases["training_map"] = (network.training_map(widths[0], variant.bandwidth),)
     bandwidths = sorted({FIXED_BANDWIDTH, variant.bandwidth or FIXED_BANDWIDTH})
     for on, maps in bases.items():
-        yield Evaluated(_NO_POSTHOC | {"posthoc_on": on}, maps)
+        yield Way(_NO_POSTHOC | {"posthoc_on": on}, maps)
         if variant.trained_on == "train+calibration":
             continue  # no rows are left to calibrate on
         calibration, y = network.predictive("calibration", maps)
@@ -162,7 +167,7 @@ def _ways(network: _Parts, family: Family) -> Iterator[Evaluated]:
                 for width in widths:
                     columns = {"posthoc_map": name, "posthoc_on": on, "posthoc_bandwidth": bandwidth}
                     chain = post_hoc_maps(calibration, y, name, bandwidth, width)
-                    yield Evaluated(columns | {"kernel_width": width}, chain)
+                    yield Way(columns | {"kernel_width": width}, chain)
 
 
 def _is_example(network: Variant) -> bool:

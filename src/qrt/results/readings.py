@@ -8,9 +8,11 @@ among which it is tuned are there.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 
+from qrt.results.layout import Layout
 from qrt.results.tuning import tuned_methods
 from qrt.study.config import StudyConfig
 from qrt.study.experiments import plan_study
@@ -42,6 +44,17 @@ def families_of_other_readings(study: StudyConfig) -> dict[str, list[str]]:
         wanted = dict.fromkeys(name for plan in plans for name in plan.families_on(dataset))
         found[dataset] = [name for name in wanted if name not in own.families_on(dataset)]
     return found
+
+
+def files_of_other_readings(study: StudyConfig, kind: str, folder: Path = Path()) -> list[str]:
+    """Rows of one kind of these families that a study under another protocol has left in the same `folder`."""
+    layout = Layout(study.results, study.networks)
+    paths = (
+        layout.evaluated(dataset, 0, family, kind)
+        for dataset, families in families_of_other_readings(study).items()
+        for family in families
+    )
+    return [path for path in paths if (folder / path).exists()]
 
 
 def read_methods(runs: pd.DataFrame, study: StudyConfig, methods: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -30,6 +30,10 @@ METRICS: dict[str, str] = {
     "rmse": "root mean squared error of the mean",
     "mae": "mean absolute error of the median",
     "pit_variance": "variance of the PITs; 1/12 if calibrated, less if under-confident",
+    "nll_batched": "nll as released: the plain mean over consecutive batches of 512 rows (row 12)",
+    "pce_levels_batched": "pce_levels, the plain mean over consecutive batches of 512 rows (row 12)",
+    "pce_sorted_batched": "pce_sorted as released: the plain mean over consecutive batches of 512 rows (row 12)",
+    "crps_wis_batched": "crps_wis as released: the plain mean over consecutive batches of 512 rows (row 12)",
 }
 
 _PLACE: dict[str, Column] = {
@@ -167,3 +171,8 @@ def read_frames(paths: Sequence[Path], kind: str) -> pd.DataFrame:
     All damaged files are set aside and named at once.
     """
     return read_tables(paths, TABLES[kind][1]).to_pandas()
+
+
+def of_reported_seed(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of seed 0, the one that figures and verdicts use; a table that has no seeds is returned as it is."""
+    return table[table["seed"] == 0] if "seed" in table else table

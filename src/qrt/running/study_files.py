@@ -9,7 +9,7 @@ from pathlib import Path
 
 from qrt.figures.kinds import needed_tables
 from qrt.results.layout import Layout
-from qrt.results.readings import families_of_other_readings
+from qrt.results.readings import files_of_other_readings
 from qrt.study.artifacts import EXAMPLE_EXPERIMENTS, FIGURES
 from qrt.study.config import StudyConfig
 from qrt.study.cost import Shape, TrainingJob, table_shape
@@ -103,12 +103,7 @@ class StudyFiles:
 
     def of_other_readings(self, kind: str) -> list[str]:
         """Rows of networks that a study under another protocol has left in the same folder."""
-        paths = (
-            self.layout.evaluated(dataset, 0, family, kind)
-            for dataset, families in families_of_other_readings(self.study).items()
-            for family in families
-        )
-        return [path for path in paths if (self.folder / path).exists()]
+        return files_of_other_readings(self.study, kind, self.folder)
 
     def records(self, datasets: Sequence[str] | None = None) -> list[str]:
         """The records of prepared datasets."""

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from scipy import stats
 
-from qrt.engine.calibration_map import KernelWidth, MapName, fit_map
+from qrt.engine.calibration_map import MapName, fit_map
+from qrt.engine.kernel import KernelWidth
 from qrt.errors import UserError
 
 PITS, SHAPE, BANDWIDTH = 512, 0.2, 0.1  # as in the caption of the figure

@@ -1,0 +1,108 @@
+"""Processor seconds of whole jobs by part, on data in the shape of three datasets: `make bench`.
+
+Each job runs in a process of its own: the networks of QRT with per-epoch records, trained as one stack, then evaluated
+under every chain of maps. Prints a table and saves it as benchmarks/results/jobs.json.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine import generated, machine
+from qrt.atomic import write_json
+from qrt.engine import trainer
+from qrt.engine.calibration_map import CalibrationMap, MapName, fit_map
+from qrt.engine.evaluation import evaluate_chains, evaluate_many_rows, post_hoc_maps
+from qrt.engine.predictive import PredictiveDistribution, predictive_from_outputs
+from qrt.engine.trainer import TrainedNetwork, TrainingSettings, Variant, map_rows, train_stack
+from qrt.engine.training_step import TrainingStep
+from qrt.engine.validation import Validation
+
+RESULTS = Path(__file__).parent / "results" / "jobs.json"
+# Training rows, features, rows of validation, calibration and test.
+SHAPES = {"Yacht": (200, 6, 31), "Airfoil": (977, 5, 150), "Kin8nm": (5324, 8, 819)}
+PARTS = ("start", "steps", "validation", "records", "evaluation", "other")
+BANDWIDTHS = (0.01, 0.05, 0.1, 0.2)
+POSTHOC: tuple[MapName, ...] = ("REFL", "KDE", "TRUNC")
+
+
+def main() -> None:
+    if len(sys.argv) > 1:
+        print(json.dumps(run_job(*SHAPES[sys.argv[1]])))
+        return
+    print(f"{'CPU seconds of a job, 4 networks':34}" + "".join(f"{part:>12}" for part in ("total", *PARTS)))
+    jobs: dict[str, dict[str, float]] = {}
+    for name in SHAPES:
+        child = subprocess.run([sys.executable, __file__, name], check=True, capture_output=True, text=True)
+        jobs[name] = json.loads(child.stdout)
+        total = sum(jobs[name].values())
+        shares = "".join(f"{jobs[name][part]:6.2f} {jobs[name][part] / total:4.0%} " for part in PARTS)
+        print(f"{name:34}{total:12.2f}{shares}", flush=True)
+    write_json(RESULTS, {"machine": machine(), "jobs": jobs})
+
+
+def run_job(rows: int, features: int, others: int) -> dict[str, float]:
+    """Processor seconds of each part of one job in this process, its imports included."""
+    torch.set_num_threads(1)
+    seconds = dict.fromkeys(PARTS, 0.0) | {"start": time.process_time()}
+
+    def timed(part: str, owner: Any, name: str) -> None:
+        function: Callable[..., Any] = getattr(owner, name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            begin = time.process_time()
+            result = function(*arguments, **named)
+            seconds[part] += time.process_time() - begin
+            return result
+
+        setattr(owner, name, call)
+
+    timed("steps", TrainingStep, "__call__")
+    timed("validation", Validation, "values")
+    timed("records", trainer, "curve_records")
+    timed("evaluation", sys.modules[__name__], "evaluate_network")
+    data = generated(rows, features, validation=others, others=others)
+    variants = [Variant(alpha=1.0, bandwidth=bandwidth) for bandwidth in BANDWIDTHS]
+    for network in train_stack(data, variants, replace(TrainingSettings(), record_curves=True), 0):
+        evaluate_network(network, data)
+    seconds["other"] = time.process_time() - sum(seconds.values())
+    return seconds
+
+
+def evaluate_network(network: TrainedNetwork, data: Any) -> None:
+    """Every metric of a network without and with its training map and post-hoc maps on both."""
+    parts = {
+        part: (predictive_from_outputs(network.outputs(x)).mixture, torch.from_numpy(y).double())
+        for part, (x, y) in ((part, data.part(part)) for part in ("train", "validation", "calibration", "test"))
+    }
+    mixture, y = parts["train"]
+    sample = map_rows(len(y), 0)
+    assert network.variant.bandwidth is not None
+    training_map = fit_map("REFL", PredictiveDistribution(mixture).pit(y)[sample], network.variant.bandwidth)
+    chains: list[tuple[CalibrationMap, ...]] = []
+    for below in ((), (training_map,)):
+        chains.append(below)
+        on = PredictiveDistribution(parts["calibration"][0], below)
+        for name in POSTHOC:
+            for bandwidth in sorted({0.1, network.variant.bandwidth}):
+                chains.append(post_hoc_maps(on, parts["calibration"][1], name, bandwidth, "variance"))
+    for part in ("validation", "test"):
+        evaluate_chains(parts[part][0], chains, parts[part][1])
+    evaluate_many_rows(mixture, chains, y)
+
+
+if __name__ == "__main__":
+    main()
