@@ -1,6 +1,8 @@
 """Rows of a small study, stored before training and evaluation were taken apart: the same networks have them still.
 
-tests/stored has the rows of split 0 of the embedded dataset `skewed` in the demo, a network of each kind.
+tests/stored has the rows of split 0 of the embedded dataset `skewed` in the demo, an MLP of each kind. When the two were
+taken apart every bit stayed the same, those of ResNets too. Since then the evaluation adds up in another order, and the
+biases that BatchNorm cancels are no longer trained (docs/engine.md).
 """
 
 from __future__ import annotations
@@ -33,14 +35,11 @@ FAMILY = Family(
         Variant(components=1, alpha=1.0, bandwidth=0.05),
         Variant(components=10),
         Variant(components=10, alpha=1.0, bandwidth=0.2),
-        Variant(base_model="resnet"),
-        Variant(base_model="resnet", alpha=1.0, bandwidth=0.2),
     ),
-    posthoc=(("none",), *[("none", "REFL", "KDE", "TRUNC")] * 13),
+    posthoc=(("none",), *[("none", "REFL", "KDE", "TRUNC")] * 11),
     curves=True,
     conditions={
         "kernel_width": "variance",
-        "resnet": "batchnorm_relu",
         "free_centres": "trained",
         "map_rows_outside": "standard",
         "early_stopping": "nll",
@@ -49,7 +48,7 @@ FAMILY = Family(
 )
 WAY = ["variant", "posthoc_map", "posthoc_on", "posthoc_bandwidth", "kernel_width"]
 NOT_NUMBERS_OF_THE_NETWORK = ("train_seconds", "threads")
-KEYS = {"runs": WAY, "curves": ["variant", "epoch", "part"], "predictions": [*WAY, "row", "y"]}
+KEYS = {"runs": WAY, "curves": ["variant", "epoch", "part"], "predictions": [*WAY, "row", "point"]}
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +59,8 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> EvaluatedFamily:
 
 
 def by_key(frame: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    if "point" in key:
+        frame = frame.assign(point=frame.groupby(key[:-1], dropna=False).cumcount())
     frame = frame.fillna({name: {"posthoc_bandwidth": 0.0, "kernel_width": ""}.get(name, 0.0) for name in key[3:]})
     return frame.astype({name: float for name in ("posthoc_bandwidth",) if name in key}).set_index(key)
 
@@ -82,11 +83,8 @@ def test_rows_equal_those_before_training_and_evaluation_were_taken_apart(rows: 
         if name not in (*KEYS[kind], *NOT_NUMBERS_OF_THE_NETWORK) and stored[name].notna().any()
     ]
     expected = by_key(stored, KEYS[kind])
-    got = by_key(pd.DataFrame(getattr(rows, kind)), KEYS[kind]).loc[expected.index]
-    assert len(expected) == {"runs": 72, "curves": 32, "predictions": 3600}[kind]
+    got = by_key(pd.DataFrame(getattr(rows, kind)), KEYS[kind]).reindex(expected.index)
+    assert len(expected) == {"runs": 63, "curves": 32, "predictions": 3600}[kind]
     for name in numbers:
         ours, theirs = got[name].to_numpy(float), expected[name].to_numpy(float)
-        if same_machine():
-            assert np.array_equal(ours, theirs, equal_nan=True), name
-        else:
-            np.testing.assert_allclose(ours, theirs, rtol=1e-5, err_msg=name)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6 if same_machine() else 1e-5, err_msg=name)
