@@ -13,7 +13,7 @@ READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
 export PATH := $(BIN):$(PATH)
 
-.PHONY: help environment demo figures freeze report status test test-package test-workflow test-slurm lint bench format docs lock clean
+.PHONY: help environment demo figures replication publish freeze report status test test-package test-workflow test-slurm lint bench format docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -39,12 +39,18 @@ demo: environment ## the whole workflow on embedded datasets, into demo/
 	@sed -n 's/^\* //p' demo/results_*/statistics/landing.rst | sed 's/\\//g'
 	@echo "Scorecard: demo/paper_figures/scorecard.html; figures and tables beside it. Report: demo/report.html"
 
-figures: environment ## redraw every figure and table from finished results, training nothing
+figures: environment ## redraw every figure and table from the results that there are, training nothing
 	@rules="$$(python -c 'from qrt.study.artifacts import ARTIFACTS; print(*ARTIFACTS)')"
-	@snakemake --cores all --forcerun $$rules --allowed-rules figures tables $$rules -- figures tables || {
-		echo "Not everything could be drawn (see above). snakemake --cores N makes results that are missing." >&2
-		exit 1
-	}
+	@snakemake --cores all --config only_finished=true --forcerun $$rules -- figures tables
+
+replication: environment ## draw everything again from the published results: no data, no network, no training
+	@python -m qrt restore
+	@snakemake --cores all --configfile replication/released.yaml
+	@snakemake --cores all --configfile replication/paper.yaml
+	@echo "Look first at file://$(CURDIR)/paper_figures/scorecard.html"
+
+publish: environment ## pack finished results of this folder into replication/results
+	@python -m qrt publish
 
 freeze: environment ## freeze claims, rules and margins before a run: what changes later is marked
 	@python -m qrt.claims.frozen
@@ -53,8 +59,10 @@ status: environment ## how far the study in this folder is, beside a running one
 	@python -m qrt status
 
 report: environment ## one page with everything that is finished: report.html and report.zip
-	@snakemake --report report.html
-	@snakemake --report report.zip
+	@targets="$$(python -m qrt artifacts)"
+	@test -n "$$targets" || { echo "There is nothing to report yet." >&2; exit 1; }
+	@snakemake --report report.html -- $$targets
+	@snakemake --report report.zip -- $$targets
 
 # Two processes, since one core would be idle for most of the tests.
 test: lint ## lint and tests

@@ -34,7 +34,7 @@ PIT_KINDS = ["uniform", "u-shaped", "at one end", "ties", "all equal"]
 
 
 def plain_cdf_and_log_density(name: str, pits: Tensor, scale: float, points: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """The formulas of the spec's section 3, term by term, with scipy."""
+    """The formulas of docs/protocol.md, section 3, term by term, with scipy."""
     z, x = pits.numpy(), points.numpy()
 
     def cumulative(at: np.ndarray) -> np.ndarray:

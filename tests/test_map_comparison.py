@@ -33,7 +33,7 @@ def of_map(maps: pd.DataFrame, name: str, column: str) -> np.ndarray:
 
 
 def kernel(width: str, n: int) -> float:
-    """The logistic kernel's scale by hand (spec, section 8, row 2)."""
+    """The logistic kernel's scale by hand (docs/protocol.md, row 2)."""
     return 0.1 * n**-0.2 * (math.sqrt(3) / math.pi if width == "variance" else 1)
 
 

@@ -1,11 +1,10 @@
 # What the rules share: the checked configuration, its files, and the resources to ask for.
 import json
 import re
-import shlex
-import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 
 from qrt.data.embedded import EMBEDDED
 from qrt.data.fetch import next_attempt
@@ -15,6 +14,7 @@ from qrt.data.summary import left_out
 from qrt.errors import UserError
 from qrt.figures.kinds import statistics_tables
 from qrt.running.attempts import given_up
+from qrt.running.job_environment import job_environment
 from qrt.code_version import code_version
 from qrt.running.forgotten_steps import (
     refuse_forgotten_steps,
@@ -22,6 +22,7 @@ from qrt.running.forgotten_steps import (
 )
 from qrt.running.interruption import stop_jobs_when_interrupted
 from qrt.running.status import note_study, tell_progress, training_jobs
+from qrt.running.terminal import job_words, quieten
 from qrt.running.study_files import TUNED_FOR_ONE, StudyFiles
 from qrt.running.targets import what_was_meant
 from qrt.study import cost
@@ -51,21 +52,12 @@ LANDING_PAGE = LAYOUT.statistics("scorecard", "landing.rst")
 # One seed has nothing to be compared with.
 SEEDS_PAGE = ["seeds"] if len(STUDY.seeds) > 1 else []
 
-# What every job finds in its environment. Where data comes from is no parameter of a rule: the same data from
-# another source is no reason to run anything again.
-ENVIRONMENT = {
-    "PYTHONPATH": PROJECT / "src",  # for `--sdm conda`
-    "QRT_MIRROR": STUDY.mirror or "",
-    "QRT_SOURCES": ",".join(STUDY.sources),
-}
-# Snakemake formats the prefix, so braces in a path are doubled.
-PREFIX = "".join(
-    f"export {name}={shlex.quote(str(value))}; " for name, value in ENVIRONMENT.items()
+# Where data comes from is no parameter of a rule: the same data from another source is no reason to run anything again.
+shell.prefix(
+    job_environment(
+        STUDY, PROJECT, deployed=bool(workflow.deployment_settings.deployment_method)
+    )
 )
-if not workflow.deployment_settings.deployment_method:
-    # Jobs run with the Python that runs Snakemake, whether its environment is activated or not.
-    PREFIX += f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; "
-shell.prefix(PREFIX.replace("{", "{{").replace("}", "}}"))
 
 
 def one_of(names):
@@ -137,6 +129,16 @@ def planned_trainings():
     ]
 
 
+def job_in_words(number):
+    """A job by its number in words, for the terminal."""
+    job = next((job for job in workflow.dag.jobs if job.jobid == number), None)
+    return (
+        job_words(job.rule.name, dict(job.wildcards.items()))
+        if job and not job.is_group()
+        else f"job {number}"
+    )
+
+
 def say_how_to_continue():
     print(
         "Not finished. Completed work is kept; run the same command to continue.",
@@ -159,6 +161,7 @@ onstart:
         raise WorkflowError(str(error))
     stop_jobs_when_interrupted(leave_unlocked)
     note_study(STUDY)
+    quieten(logger.handlers, job_in_words)
     tell_progress(training_jobs(FILES, planned_trainings()))
 
 
@@ -167,6 +170,15 @@ onerror:
 
 
 onsuccess:
-    for message in (left_out(Path("data"), STUDY.datasets), given_up(Path("logs"))):
+    scorecard = Path(LAYOUT.figure("scorecard", "html"))
+    for message in (
+        left_out(Path("data"), STUDY.datasets),
+        given_up(Path("logs")),
+        (
+            f"Look first at {scorecard.resolve().as_uri()}"
+            if scorecard.exists()
+            else ""
+        ),
+    ):
         if message:
             print(message)
