@@ -1,4 +1,4 @@
-"""Run the steps of the replication one after the other: `python replication/run_steps.py` (docs/replication.md).
+"""Run the steps of the replication one after the other: `python replication/run_steps.py` (replication/README.md).
 
 Every step is a call of Snakemake for a group of datasets, small ones first, so that whatever is finished when the time
 is over is complete in datasets. Finished work is kept: the same command continues.
