@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import signal
 import subprocess
 import sys
 import tempfile
@@ -52,17 +53,18 @@ def call(step: dict[str, Any], datasets: list[str], mirror: str, cores: int, unt
             "all",
         ]
         study = subprocess.Popen([*command, "--", *step.get("targets", ["networks"])])
-        while study.poll() is None:
-            if time.time() > until:
+        try:
+            while study.poll() is None and time.time() < until:
+                time.sleep(2)
+        finally:
+            if study.poll() is None:  # Snakemake ends its jobs and keeps what is done
                 study.terminate()
-                study.wait()
-                return False
-            time.sleep(2)
-        return study.returncode == 0
+        return study.wait() == 0
 
 
 def main() -> int:
     """Run the steps."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mirror", default="../shared/datasets", help="folder with the datasets")
     parser.add_argument("--cores", type=int, default=2)
