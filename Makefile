@@ -64,9 +64,9 @@ report: environment ## one page with everything that is finished: report.html an
 	@snakemake --report report.html -- $$targets
 	@snakemake --report report.zip -- $$targets
 
-# Two processes, since one core would be idle for most of the tests.
-test: lint ## lint and tests
-	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 test-package test-workflow
+# Two processes, since one core would be idle for most of the tests: those of the workflow beside lint and the others.
+test: environment ## lint and tests
+	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 test-workflow lint test-package
 
 test-package: environment
 	@pytest -m "not workflow"

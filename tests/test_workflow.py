@@ -50,8 +50,10 @@ def test_figure_of_simulated_maps_trains_nothing(tmp_path: Path) -> None:
 def test_figure_2_trains_the_families_of_base_qrc_and_qrtc_alone(tmp_path: Path) -> None:
     run = snakemake(tmp_path, "paper_figures/fig02_nll_difference.pdf", "--dry-run", "--quiet", "reason")
     families = set(re.findall(r"family=([\w.-]+)", run.stdout + run.stderr))
-    assert families == {"mlp-3.plain", "mlp-3.qrt.variance"}
-    assert planned_jobs(run)["train"] + planned_jobs(run)["train_large"] == 2 * 57 * 5
+    assert families == {"mlp-3.plain", "mlp-3.qrt.variance.same_pass"}
+    jobs = planned_jobs(run)
+    assert jobs["train"] + jobs["train_large"] == 2 * 57 * 5
+    assert jobs["evaluate"] == 2 * 57
 
 
 def test_more_seeds_add_jobs_and_a_page_and_leave_those_of_seed_0_as_they_are(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from cluster import OneNodeSlurm, PackagesUnavailableError, reason_to_skip, running_slurm, unpack_slurm, wait_for
 from processes import nothing_left
 
-from support.projects import RESULTS, Project, comparable
+from support.projects import Project, comparable, study_of
 
 LIMIT = 1200  # seconds for everything; two busy cores took up to six minutes
 # Data of one's own is taken to be large before it is read, so that its two jobs are alone in their Slurm jobs, while
@@ -33,6 +33,7 @@ STUDY: dict[str, Any] = {
     "own_datasets": {"mine": {"path": "mine.csv", "target": "y"}},
     "training": {"max_epochs": 200, "patience": 200},
 }
+RESULTS = study_of(training=STUDY["training"]).results
 TARGETS = [f"{RESULTS}/{table}.parquet" for table in ("runs", "methods", "curves", "predictions")]
 # The commands to disturb. The one that is alone comes first, since the other Slurm job lasts longer.
 ALONE, SHARED = "train mine 0 .*mlp-3.qrt", "train skewed 0"
@@ -146,8 +147,8 @@ def log_in(project: Project, process: int) -> str:
 
 def compare(expected: Project, got: Project) -> None:
     """Every result column of every table; fingerprints and times aside."""
-    results = comparable(got)
-    for name, table in comparable(expected).items():
+    results = comparable(got, RESULTS)
+    for name, table in comparable(expected, RESULTS).items():
         assert len(table) > 0, f"{name} is empty"
         if results[name].to_parquet() != table.to_parquet():
             differing = [column for column in table if not results[name][column].equals(table[column])]

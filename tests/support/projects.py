@@ -69,10 +69,11 @@ class Project:
         assert old in text
         (self.folder / file).write_text(text.replace(old, new, 1))
 
-    def table(self, name: str) -> pd.DataFrame:
-        return pd.read_parquet(self.folder / RESULTS / f"{name}.parquet")
+    def table(self, name: str, results: str = RESULTS) -> pd.DataFrame:
+        return pd.read_parquet(self.folder / results / f"{name}.parquet")
 
 
-def comparable(project: Project) -> dict[str, pd.DataFrame]:
-    tables = {name: project.table(name) for name in ("runs", "methods", "curves", "predictions")}
+def comparable(project: Project, results: str = RESULTS) -> dict[str, pd.DataFrame]:
+    """The tables of a finished study without what differs from run to run."""
+    tables = {name: project.table(name, results) for name in ("runs", "methods", "curves", "predictions")}
     return {name: table.drop(columns=VOLATILE, errors="ignore") for name, table in tables.items()}
