@@ -102,7 +102,9 @@ def log_line(package: Package) -> None:
         pytest.param(new_line("claims/claims.csv"), JUDGED, id="a claim"),
         pytest.param(new_line("published/figure2.csv"), DRAWN | JUDGED | {"table2_times"}, id="a published value"),
         pytest.param(new_line("pages/page.css"), {"agreement", "scorecard", "seeds"}, id="the style of pages"),
-        pytest.param(new_line("data/datasets.csv"), DRAWN | JUDGED | TABLES | {"tune"}, id="a row of the datasets"),
+        pytest.param(
+            new_line("data/datasets.csv"), DRAWN | JUDGED | TABLES | {"tune", "collect"}, id="a row of the datasets"
+        ),
         pytest.param(new_function("statistics/rank_tests.py"), {"agreement", "figure"} | JUDGED, id="a statistic"),
         pytest.param(new_function("figures/critical_difference.py"), {"figure"}, id="a plot"),
         pytest.param(new_function("tables/table_files.py"), TABLES, id="the writer of tables"),
@@ -112,7 +114,9 @@ def log_line(package: Package) -> None:
         pytest.param(new_function("engine/optimiser.py"), {"train", "evaluate", "time"}, id="the optimiser"),
         pytest.param(new_function("data/prepare.py"), {"prepare"}, id="the preparation"),
         pytest.param(
-            new_function("data/embedded.py"), DRAWN | JUDGED | {"embedded", "tune", "table1_methods"}, id="a generator"
+            new_function("data/embedded.py"),
+            DRAWN | JUDGED | {"embedded", "tune", "collect", "table1_methods"},
+            id="a generator",
         ),
         pytest.param(version_number, set(), id="the version number"),
         pytest.param(docstring_and_comment, set(), id="a docstring"),

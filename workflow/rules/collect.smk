@@ -46,11 +46,9 @@ use rule tune as tune_for_one with:
 
 
 rule collect:
-    """Join result files of one kind into one table."""
+    """Join the rows of one kind of all networks into one table."""
     input:
-        lambda wildcards: expand(
-            LAYOUT.collected("{dataset}", wildcards.kind), dataset=STUDY.datasets
-        ),
+        lambda wildcards: FILES.evaluated(wildcards.kind),
     output:
         LAYOUT.table("{kind}"),
     log:
@@ -65,8 +63,10 @@ rule collect:
     params:
         code=code_version("qrt.commands.collect"),
         kind=lambda wildcards: wildcards.kind,
+        # Not {input}: a thousand paths are more than a command line may hold.
+        sources=f"--study {shlex.quote(STUDY_JSON)}",
     shell:
-        "python -m qrt collect {params.kind} {input} --out {output} 2>&1 | tee {log}"
+        "python -m qrt collect {params.kind} {params.sources} --out {output} 2>&1 | tee {log}"
 
 
 use rule collect as collect_dataset with:
@@ -76,6 +76,10 @@ use rule collect as collect_dataset with:
         LAYOUT.collected("{dataset}", "{kind}"),
     log:
         LAYOUT.log("collect", "{dataset}.{kind}"),
+    params:
+        code=code_version("qrt.commands.collect"),
+        kind=lambda wildcards: wildcards.kind,
+        sources=lambda wildcards, input: f"--sources {' '.join(input)}",
 
 
 use rule collect as collect_methods with:
@@ -88,6 +92,7 @@ use rule collect as collect_methods with:
     params:
         code=code_version("qrt.commands.collect"),
         kind="methods",
+        sources=lambda wildcards, input: f"--sources {' '.join(input)}",
 
 
 use rule collect as collect_times with:
@@ -100,3 +105,4 @@ use rule collect as collect_times with:
     params:
         code=code_version("qrt.commands.collect"),
         kind="times",
+        sources=lambda wildcards, input: f"--sources {' '.join(input)}",

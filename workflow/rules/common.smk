@@ -1,6 +1,7 @@
 # What the rules share: the checked configuration, its files, and the resources to ask for.
 import json
 import re
+import shlex
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError

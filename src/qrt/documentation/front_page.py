@@ -1,7 +1,7 @@
 """The answer on the repository's front page, written from the published results.
 
-`python -m qrt.documentation.front_page` replaces what is between two marks in README.md; a test compares the two, so that
-no number there is typed by hand.
+`python -m qrt.documentation.front_page` replaces what is between two marks in README.md; a test compares the two, so
+that no number there is typed by hand.
 """
 
 from __future__ import annotations

@@ -112,6 +112,12 @@ def unpack(archive: Path, folder: Path, layouts: Mapping[str, Layout]) -> int:
             )
     layout = next(iter(layouts.values()))
     count = 0
+    # Data first: to Snakemake, networks that are older than the record of their data would be out of date.
+    for path in sorted((archive / "records").glob("*.json")):
+        target = folder / layout.prepared(path.stem)
+        if not target.exists():
+            write_record(target, read_record(path))
+            count += 1
     for dataset, kind, path in _packed_networks(archive):
         for (seed, family), table in _parts(_read(path, kind), ("seed", "family")):
             count += _put(folder / layout.evaluated(dataset, seed, family, kind), table)
@@ -124,11 +130,6 @@ def unpack(archive: Path, folder: Path, layouts: Mapping[str, Layout]) -> int:
         if (path := archive / "times" / f"{name}.parquet").exists():
             for (dataset, split), table in _parts(_read(path, "times"), ("dataset", "split")):
                 count += _put(folder / one.times(dataset, split), table)
-    for path in sorted((archive / "records").glob("*.json")):
-        target = folder / layout.prepared(path.stem)
-        if not target.exists():
-            write_record(target, read_record(path))
-            count += 1
     return count
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from functools import cached_property
-from pathlib import Path
 
 from qrt.figures.kinds import needed_tables
-from qrt.results.layout import Layout
-from qrt.results.readings import files_of_other_readings
+from qrt.results.study_networks import StudyNetworks
 from qrt.study.artifacts import EXAMPLE_EXPERIMENTS, FIGURES
-from qrt.study.config import StudyConfig
 from qrt.study.cost import Shape, TrainingJob, table_shape, usual_epochs
-from qrt.study.experiments import MAIN_MODEL, Plan, plan_study
+from qrt.study.experiments import MAIN_MODEL
 from qrt.study.family import Family
 
 # Methods that are tuned for single datasets: those of figures that show single datasets, and those that are timed.
@@ -21,22 +17,8 @@ TUNED_FOR_ONE: dict[str, tuple[str, ...]] = {"examples": EXAMPLE_EXPERIMENTS, "t
 LARGE_ROWS = 20_000
 
 
-@dataclass(frozen=True)
-class StudyFiles:
-    """A study's plan as files. With `only_finished`, files of networks that are not there are left out."""
-
-    study: StudyConfig
-    folder: Path = field(default_factory=Path)  # where the study runs
-
-    @cached_property
-    def layout(self) -> Layout:
-        """Where the files are."""
-        return Layout(self.study.results, self.study.networks, self.study.figures)
-
-    @cached_property
-    def plan(self) -> Plan:
-        """What is trained and compared."""
-        return plan_study(self.study)
+class StudyFiles(StudyNetworks):
+    """A study's plan as files: of its networks, and of what comes before and after them."""
 
     @cached_property
     def families(self) -> dict[str, Family]:
@@ -80,42 +62,6 @@ class StudyFiles:
         """The datasets whose jobs take longest."""
         return [name for name in self.study.datasets if self.shape(name)[0] >= LARGE_ROWS]
 
-    def evaluated(
-        self,
-        kind: str,
-        experiments: Iterable[str] | None = None,
-        datasets: Sequence[str] | None = None,
-        seeds: Sequence[int] | None = None,
-    ) -> list[str]:
-        """Rows of one kind (runs, curves, predictions) of the families that these experiments need."""
-        names = list(self.plan.families if experiments is None else self._needed_by(experiments))
-        if kind != "runs":
-            names = [name for name in names if self.plan.families[name].curves]
-        return self._there(
-            self.layout.evaluated(dataset, seed, family, kind)
-            for dataset in (self.study.datasets if datasets is None else datasets)
-            for seed in (self.study.seeds if seeds is None else seeds)
-            for family in self.plan.families_on(dataset, names)
-        )
-
-    def trained(self, dataset: str, seed: int | str, family: str) -> list[str]:
-        """What the networks of a family say, split by split."""
-        return [self.layout.trained(dataset, seed, split, family) for split in self.study.splits]
-
-    def of_other_readings(self, kind: str) -> list[str]:
-        """Rows of networks that a study under another protocol has left in the same folder."""
-        return files_of_other_readings(self.study, kind, self.folder)
-
-    def records(self, datasets: Sequence[str] | None = None) -> list[str]:
-        """The records of prepared datasets."""
-        return self._there(map(self.layout.prepared, self.study.datasets if datasets is None else datasets))
-
-    def times(self) -> list[str]:
-        """Training times, by dataset and split."""
-        return self._there(
-            self.layout.times(dataset, split) for dataset in self.study.datasets for split in self.study.splits
-        )
-
     def tuned(self, experiments: Iterable[str], seed: int = 0) -> list[str]:
         """The tuned methods of experiments, as far as the study has them."""
         return [self.layout.methods(name, seed) for name in experiments if name in self.plan.experiments]
@@ -139,10 +85,3 @@ class StudyFiles:
     def _on(self) -> dict[str, dict[str, Family]]:
         """The families of each dataset."""
         return {dataset: self.plan.families_on(dataset) for dataset in self.study.datasets}
-
-    def _needed_by(self, experiments: Iterable[str]) -> dict[str, None]:
-        needs = (self.plan.needs[name] for name in experiments if name in self.plan.needs)
-        return dict.fromkeys(family for families in needs for family in families)
-
-    def _there(self, paths: Iterable[str]) -> list[str]:
-        return [path for path in paths if not self.study.only_finished or (self.folder / path).exists()]

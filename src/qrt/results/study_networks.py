@@ -1,0 +1,74 @@
+"""The files of a study's networks: what its jobs write, and what collecting them reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from qrt.results.layout import Layout
+from qrt.results.readings import files_of_other_readings
+from qrt.study.config import StudyConfig
+from qrt.study.experiments import Plan, plan_study
+
+
+@dataclass(frozen=True)
+class StudyNetworks:
+    """A study's plan as files. With `only_finished`, files that are not there are left out."""
+
+    study: StudyConfig
+    folder: Path = field(default_factory=Path)  # where the study runs
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where the files are."""
+        return Layout(self.study.results, self.study.networks, self.study.figures)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What is trained and compared."""
+        return plan_study(self.study)
+
+    def evaluated(
+        self,
+        kind: str,
+        experiments: Iterable[str] | None = None,
+        datasets: Sequence[str] | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> list[str]:
+        """Rows of one kind (runs, curves, predictions) of the families that these experiments need."""
+        names = list(self.plan.families if experiments is None else self._needed_by(experiments))
+        if kind != "runs":
+            names = [name for name in names if self.plan.families[name].curves]
+        return self._there(
+            self.layout.evaluated(dataset, seed, family, kind)
+            for dataset in (self.study.datasets if datasets is None else datasets)
+            for seed in (self.study.seeds if seeds is None else seeds)
+            for family in self.plan.families_on(dataset, names)
+        )
+
+    def trained(self, dataset: str, seed: int | str, family: str) -> list[str]:
+        """What the networks of a family say, split by split."""
+        return [self.layout.trained(dataset, seed, split, family) for split in self.study.splits]
+
+    def of_other_readings(self, kind: str) -> list[str]:
+        """Rows of networks that a study under another protocol has left in the same folder."""
+        return files_of_other_readings(self.study, kind, self.folder)
+
+    def records(self, datasets: Sequence[str] | None = None) -> list[str]:
+        """The records of prepared datasets."""
+        return self._there(map(self.layout.prepared, self.study.datasets if datasets is None else datasets))
+
+    def times(self) -> list[str]:
+        """Training times, by dataset and split."""
+        return self._there(
+            self.layout.times(dataset, split) for dataset in self.study.datasets for split in self.study.splits
+        )
+
+    def _needed_by(self, experiments: Iterable[str]) -> dict[str, None]:
+        needs = (self.plan.needs[name] for name in experiments if name in self.plan.needs)
+        return dict.fromkeys(family for families in needs for family in families)
+
+    def _there(self, paths: Iterable[str]) -> list[str]:
+        return [path for path in paths if not self.study.only_finished or (self.folder / path).exists()]
