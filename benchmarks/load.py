@@ -31,8 +31,8 @@ import yaml
 
 from measuring import PROJECT, Cost, OwnCpu, children_cpu, jobs_environment, machine, print_costs, snakemake, watched
 from qrt.atomic import write_json
+from qrt.running.study_files import StudyFiles
 from qrt.study.config import load_config, read_schema
-from qrt.study.experiments import plan_study
 from shapes import measure_shapes
 
 RESULTS = PROJECT / "benchmarks/results/load.json"
@@ -70,15 +70,15 @@ class TinyStudy:
     def __init__(self, folder: Path, training_jobs: int, limit_seconds: float) -> None:
         self.folder, self.limit_seconds = folder, limit_seconds
         schema = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
-        study = load_config(TINY, schema, PROJECT)
-        self.jobs_of_dataset = SPLITS * len(plan_study(study).families)
+        self.files = StudyFiles(load_config(TINY, schema, PROJECT), folder)
+        self.jobs_of_dataset = SPLITS * len(self.files.plan.families)
         self.datasets = [f"tiny{number:04}" for number in range(math.ceil(training_jobs / self.jobs_of_dataset))]
         self.training_jobs = len(self.datasets) * self.jobs_of_dataset
         (folder / "tables").mkdir(parents=True)
         (folder / "tmp").mkdir()
         own = {name: {"path": str(self._table(name, seed)), "target": "y"} for seed, name in enumerate(self.datasets)}
         (folder / "study.yaml").write_text(yaml.safe_dump(TINY | {"own_datasets": own}))
-        self.targets = [f"{study.results}/{table}.parquet" for table in ("runs", "methods")]
+        self.targets = [self.files.layout.table(kind) for kind in ("runs", "methods")]
 
     def _table(self, name: str, seed: int) -> Path:
         path = self.folder / f"tables/{name}.csv"
@@ -113,7 +113,8 @@ class TinyStudy:
             cost = self._snakemake(call, programs=programs, own_cpu=own_cpu)
         cost = replace(cost, all_cpu_seconds=children_cpu() - before)  # warm jobs are children of the server
         jobs = sum(1 for _ in (self.folder / "logs").rglob("*.log"))
-        finished = sorted(file.stat().st_mtime for file in self.folder.glob("results/networks/*/*/*.runs.parquet"))
+        trained = self.folder.glob(self.files.layout.trained("*", "*", "*", "*"))
+        finished = sorted(file.stat().st_mtime for file in trained)
         assert len(finished) == self.training_jobs
         borders = [len(finished) * part // PARTS for part in range(PARTS + 1)]
         spent = [own_cpu.at(finished[max(0, border - 1)]) for border in borders]
@@ -130,8 +131,8 @@ class TinyStudy:
         )
 
     def results(self, datasets: list[str]) -> dict[str, pd.DataFrame]:
-        """What the training jobs on these datasets found, by file; times aside."""
-        networks = self.folder / "results/networks"
+        """What the jobs on these datasets found, by file; times aside."""
+        networks = self.folder / self.files.study.networks
         files = [file for name in datasets for file in sorted((networks / name).rglob("*.parquet"))]
         frames = {str(file.relative_to(networks)): pd.read_parquet(file) for file in files}
         return {name: frame.drop(columns="train_seconds", errors="ignore") for name, frame in frames.items()}
@@ -163,7 +164,7 @@ def warm_python(folder: Path) -> Iterator[Path]:
 def measure_studies(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Both studies, and a check that the kind of Python makes no difference to results."""
     limit = 60.0 * options.minutes
-    start = watched("import", [sys.executable, "-c", "import qrt.training.family_job, qrt.results.tables"])
+    start = watched("import", [sys.executable, "-c", "import qrt.training.family_job"])
     ordinary = TinyStudy(folder / "ordinary", options.ordinary, limit)
     warm = TinyStudy(folder / "warm", options.jobs, limit)
     planning = warm.dry_run()

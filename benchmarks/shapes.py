@@ -12,25 +12,23 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from measuring import PROJECT, watched
 from qrt.data.split import MAX_ROWS, part_sizes
+from qrt.running.study_files import StudyFiles
 from qrt.study.config import load_config, read_schema
-from qrt.study.cost import FETCHING_MB, PREPARING_MB, table_shape, training_memory
-from qrt.study.experiments import plan_study
-from qrt.study.family import Family
+from qrt.study.cost import FETCHING_MB, PREPARING_MB
 
 LARGEST = ("Allstate_Claims_Severity", "Santander_transaction_value")  # by rows, by features
 FAMILIES = (
     # The main comparison.
     "mlp-3.plain",
-    "mlp-3.qrt.variance",
-    "mlp-3.qreg.variance",
-    # The ResNet, where memory matters most: two of its families, and one of the largest.
-    "resnet-3.batchnorm_relu.plain",
-    "resnet-3.batchnorm_relu.qrt.variance",
-    "resnet-3.batchnorm_relu.qreg0.variance",
+    "mlp-3.qrt.variance.same_pass",
+    "mlp-3.qreg.variance.nll.same_pass",
+    # The ResNet, where memory matters most; its regularised networks are the largest job of the study.
+    "resnet-3.plain.batchnorm_relu",
+    "resnet-3.qrt.variance.batchnorm_relu.same_pass",
+    "resnet-3.qreg.variance.batchnorm_relu.nll.same_pass",
 )
 _TRAINING = {"max_epochs": 3, "patience": 3}
 _LIMIT_SECONDS = 3600.0
@@ -56,14 +54,15 @@ def measure_shapes(folder: Path) -> list[JobMemory]:
     Prints a line for each.
     """
     print(
-        f"{'rows x features':>16} {'job':38} {'networks':>8} {'CPU s':>7} {'peak MB':>8} {'asked MB':>8} {'ratio':>6}",
+        f"{'rows x features':>16} {'job':52} {'networks':>8} {'CPU s':>7} {'peak MB':>8} {'asked MB':>8} {'ratio':>6}",
         flush=True,
     )
     return [job for dataset in LARGEST for job in _measure_dataset(dataset, folder / dataset)]
 
 
 def _measure_dataset(dataset: str, folder: Path) -> list[JobMemory]:
-    rows, features = table_shape(dataset)
+    study = _study_of(dataset)
+    rows, features = study.shape(dataset)
     folder.mkdir(parents=True)
     source = folder / "source.parquet"
     _generate(source, _rows_in_all(rows), features)
@@ -83,22 +82,20 @@ def _measure_dataset(dataset: str, folder: Path) -> list[JobMemory]:
 
     measure("fetch", 0, FETCHING_MB, "fetch", dataset, *written, "--own", own)
     measure("prepare", 0, PREPARING_MB, "prepare", dataset, *written, "--out", str(prepared))
-    families = _families()
     for name in FAMILIES:
-        family = families[name]
-        options = ["--data", str(prepared), "--family", family.to_json(), "--training", json.dumps(_TRAINING)]
-        out = [text for kind in ("runs", "curves", "predictions") for text in (f"--{kind}", f"{name}.{kind}.parquet")]
-        requested = training_memory(dataset, family, attempt=1)
+        family = study.family(dataset, name)
+        options = ["--data", str(prepared), "--family", family.json, "--training", json.dumps(_TRAINING)]
+        requested = study.training_job(dataset, name).memory(attempt=1)
         attempt = ["--attempt", "1", "--asked", f"{requested} MB", "--log", f"{name}.log"]
-        # With the densities of examples, as in split 0 of the datasets of the example figures: no job needs more.
-        measure(name, len(family.networks), requested, "train", dataset, "0", *options, "--examples", *out, *attempt)
+        out = ["--out", f"{name}.networks.parquet"]
+        measure(name, len(family.networks), requested, "train", dataset, "0", *options, *out, *attempt)
     return jobs
 
 
-def _families() -> dict[str, Family]:
-    """The families of the full study as config.yaml has it."""
+def _study_of(dataset: str) -> StudyFiles:
+    """The full study on one dataset."""
     schema = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
-    return plan_study(load_config(yaml.safe_load((PROJECT / "config.yaml").read_text()), schema, PROJECT)).families
+    return StudyFiles(load_config({"datasets": [dataset]}, schema, PROJECT))
 
 
 def _rows_in_all(train_rows: int) -> int:
@@ -118,6 +115,6 @@ def _line(job: JobMemory) -> str:
     shape = f"{job.rows} x {job.features}"
     ratio = job.requested_megabytes / job.peak_megabytes
     return (
-        f"{shape:>16} {job.job:38} {job.networks:8} {job.cpu_seconds:7.1f} {job.peak_megabytes:8.0f} "
+        f"{shape:>16} {job.job:52} {job.networks:8} {job.cpu_seconds:7.1f} {job.peak_megabytes:8.0f} "
         f"{job.requested_megabytes:8} {ratio:6.2f}"
     )

@@ -7,12 +7,25 @@ environment and output, and ends with the job's status. Any other call of `pytho
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import select
 import socket
 import sys
 import traceback
+
+# What the commands of a study import when they run.
+WARM = (
+    "qrt.__main__",
+    "qrt.data.fetch",
+    "qrt.data.prepared_store",
+    "qrt.results.evaluation_job",
+    "qrt.results.trained_data",
+    "qrt.results.tuning",
+    "qrt.running.attempts",
+    "qrt.training.family_job",
+)
 
 
 def ask(socket_path: str, arguments: list[str]) -> int:
@@ -31,6 +44,8 @@ def serve(socket_path: str) -> None:
     """Run jobs until standard input closes, which it does with the benchmark, however that ends."""
     from pathlib import Path
 
+    for module in WARM:
+        importlib.import_module(module)
     # A fork takes along no thread but its own: a job would wait for ever for those of a pool made before. The one of
     # Arrow's memory allocator starts again by itself.
     threads = [Path(f"/proc/self/task/{number}/comm").read_text() for number in os.listdir("/proc/self/task")]

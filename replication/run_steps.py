@@ -1,4 +1,4 @@
-"""Run the steps of the replication one after the other: `python replication/run_steps.py` (docs/replication.md).
+"""Run the steps of the replication one after the other: `python replication/run_steps.py` (replication/README.md).
 
 Every step is a call of Snakemake for a group of datasets, small ones first, so that whatever is finished when the time
 is over is complete in datasets. Finished work is kept: the same command continues.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,10 +25,10 @@ STEPS = Path(__file__).with_name("steps.yaml")
 GROUPS = (700, 2_000, 5_000, 9_000, 14_000)
 
 
-def dataset_groups(up_to: int | None, available: set[str]) -> list[list[str]]:
+def dataset_groups(up_to: int, available: set[str]) -> list[list[str]]:
     """The datasets of a step by size, in groups that share a call."""
     rows = {name: row.published.train_rows for name, row in paper_datasets().items() if name in available}
-    names = sorted((name for name in rows if up_to is None or rows[name] <= up_to), key=lambda name: rows[name])
+    names = sorted((name for name in rows if rows[name] <= up_to), key=lambda name: rows[name])
     groups: list[list[str]] = []
     for low, high in zip((0, *GROUPS), GROUPS, strict=False):
         groups.append([name for name in names if low < rows[name] <= high])
@@ -52,21 +53,23 @@ def call(step: dict[str, Any], datasets: list[str], mirror: str, cores: int, unt
             "all",
         ]
         study = subprocess.Popen([*command, "--", *step.get("targets", ["networks"])])
-        while study.poll() is None:
-            if time.time() > until:
+        try:
+            while study.poll() is None and time.time() < until:
+                time.sleep(2)
+        finally:
+            if study.poll() is None:  # Snakemake ends its jobs and keeps what is done
                 study.terminate()
-                study.wait()
-                return False
-            time.sleep(2)
-        return study.returncode == 0
+        return study.wait() == 0
 
 
 def main() -> int:
     """Run the steps."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mirror", default="../shared/datasets", help="folder with the datasets")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--steps", nargs="*", default=[], help="beginnings of the names of steps, for example 1 2; all")
+    parser.add_argument("--up-to", type=int, default=10**9, help="only datasets with so many training rows at most")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
     options = parser.parse_args()
     until = time.time() + 60 * options.minutes
@@ -75,7 +78,7 @@ def main() -> int:
     for step in yaml.safe_load(STEPS.read_text(encoding="utf-8")):
         if options.steps and step["name"].split()[0] not in options.steps:
             continue
-        for datasets in dataset_groups(step.get("up_to"), available):
+        for datasets in dataset_groups(min(options.up_to, step.get("up_to", options.up_to)), available):
             start = time.time()
             done = call(step, datasets, options.mirror, options.cores, until)
             words = "finished" if done else "not finished"

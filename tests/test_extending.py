@@ -179,11 +179,16 @@ def test_page_has_an_example_for_everything_in_its_table() -> None:
     assert all(example.steps for name, example in EXAMPLES.items() if name != "A claim")
 
 
-def test_new_metric_trains_nothing(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "commands"), [("A metric", {"evaluate", "figure"}), ("A calibration map", {"evaluate"})]
+)
+def test_what_acts_after_training_trains_nothing(
+    name: str, commands: set[str], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = planned(project, monkeypatch)
-    extend(project, EXAMPLES["A metric"])
+    extend(project, EXAMPLES[name])
     now = planned(project, monkeypatch)
-    assert {name for name in COMMANDS if now[name] != before[name]} == {"evaluate", "figure"}
+    assert {command for command in COMMANDS if now[command] != before[command]} == commands
 
 
 def omissions() -> list[tuple[str, str]]:

@@ -4,25 +4,16 @@ import re
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
-from snakemake.logging import logger
 
+from qrt.code_version import code_version
 from qrt.data.embedded import EMBEDDED
 from qrt.data.fetch import next_attempt
 from qrt.data.raw_store import RAW_FORMAT
 from qrt.data.record import is_available
-from qrt.data.summary import left_out
 from qrt.errors import UserError
 from qrt.figures.kinds import statistics_tables
-from qrt.running.attempts import given_up
 from qrt.running.job_environment import job_environment
-from qrt.code_version import code_version
-from qrt.running.forgotten_steps import (
-    refuse_forgotten_steps,
-    refuse_unusable_claims,
-)
-from qrt.running.interruption import stop_jobs_when_interrupted
-from qrt.running.status import note_study, tell_progress, training_jobs
-from qrt.running.terminal import job_words, quieten
+from qrt.running.forgotten_steps import refuse_forgotten_steps
 from qrt.running.study_files import TUNED_FOR_ONE, StudyFiles
 from qrt.running.targets import what_was_meant
 from qrt.study import cost
@@ -118,67 +109,3 @@ def describe_last_rule(artifact):
     """The docstring of a rule that a loop defines; by its name a renamed rule of a module would not be found."""
     *_, last = workflow.rules
     last.docstring = f"{artifact.number}: {artifact.title_in(STUDY.datasets)}."
-
-
-def planned_trainings():
-    """Dataset, seed, split and family of every training job that this call is about to run."""
-    return [
-        tuple(job.wildcards[name] for name in ("dataset", "seed", "split", "family"))
-        for job in workflow.dag.needrun_jobs()
-        if job.rule.name.startswith("train")
-    ]
-
-
-def job_in_words(number):
-    """A job by its number in words, for the terminal."""
-    job = next((job for job in workflow.dag.jobs if job.jobid == number), None)
-    return (
-        job_words(job.rule.name, dict(job.wildcards.items()))
-        if job and not job.is_group()
-        else f"job {number}"
-    )
-
-
-def say_how_to_continue():
-    print(
-        "Not finished. Completed work is kept; run the same command to continue.",
-        flush=True,
-    )
-
-
-def leave_unlocked():
-    workflow.persistence.unlock()
-    say_how_to_continue()
-
-
-onstart:
-    # With a limit on jobs per second, Snakemake 9.27 adds with every finished job one more timer that wakes its
-    # scheduler each second: after a thousand jobs it does little else (docs/cluster.md, "Under load").
-    workflow.scheduler.job_rate_limiter = None
-    try:
-        refuse_unusable_claims()
-    except UserError as error:
-        raise WorkflowError(str(error))
-    stop_jobs_when_interrupted(leave_unlocked)
-    note_study(STUDY)
-    quieten(logger.handlers, job_in_words)
-    tell_progress(training_jobs(FILES, planned_trainings()))
-
-
-onerror:
-    say_how_to_continue()
-
-
-onsuccess:
-    scorecard = Path(LAYOUT.figure("scorecard", "html"))
-    for message in (
-        left_out(Path("data"), STUDY.datasets),
-        given_up(Path("logs")),
-        (
-            f"Look first at {scorecard.resolve().as_uri()}"
-            if scorecard.exists()
-            else ""
-        ),
-    ):
-        if message:
-            print(message)

@@ -39,6 +39,7 @@ class Contents:
     processors: dict[str, int]
     cpu_hours: float
     datasets: dict[str, str]  # name -> checksum of the prepared data
+    families: dict[str, int]  # family -> datasets on which it is finished, with the first seed
 
 
 def pack(
@@ -206,7 +207,14 @@ def _contents(runs: pa.Table, rows: dict[str, int]) -> Contents:
         processors=_counts(known["cpu_min"]),
         cpu_hours=round((pc.sum(known["train_seconds_min"]).as_py() or 0.0) / 3600, 2),
         datasets=dict(sorted(zip(known["dataset"].to_pylist(), known["data_min"].to_pylist(), strict=True))),
+        families=_finished_families(known),
     )
+
+
+def _finished_families(networks: pa.Table) -> dict[str, int]:
+    first = networks.filter(pc.equal(networks["seed"], 0))
+    places = first.group_by(["family", "dataset"]).aggregate([])
+    return _counts(places["family"])
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:

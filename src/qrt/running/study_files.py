@@ -12,7 +12,7 @@ from qrt.results.layout import Layout
 from qrt.results.readings import files_of_other_readings
 from qrt.study.artifacts import EXAMPLE_EXPERIMENTS, FIGURES
 from qrt.study.config import StudyConfig
-from qrt.study.cost import Shape, TrainingJob, table_shape
+from qrt.study.cost import Shape, TrainingJob, table_shape, usual_epochs
 from qrt.study.experiments import MAIN_MODEL, Plan, plan_study
 from qrt.study.family import Family
 
@@ -49,7 +49,8 @@ class StudyFiles:
 
     def training_job(self, dataset: str, family: str) -> TrainingJob:
         """A training job of a family on a dataset, before it runs."""
-        return TrainingJob(self.shape(dataset), self.family(dataset, family), self.study.training["max_epochs"])
+        most = self.study.training["max_epochs"]
+        return TrainingJob(self.shape(dataset), self.family(dataset, family), most, usual_epochs(dataset))
 
     def shape(self, dataset: str) -> Shape:
         """Training rows and features of a dataset."""

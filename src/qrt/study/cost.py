@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from qrt.data.embedded import EMBEDDED, GeneratedDataset
 from qrt.data.sheet import paper_datasets
+from qrt.published import table2
 from qrt.study.family import Family
 
 if TYPE_CHECKING:
+    from qrt.engine.variant import Variant
     from qrt.study.config import OwnDataset
 
 Shape = tuple[int, int]  # training rows, features
@@ -18,11 +21,16 @@ UNKNOWN_SHAPE: Shape = (60_000, 100)  # of a file whose size cannot be told: rat
 _TRAIN_SHARE, _MOST_ROWS = 0.65, 53_164
 _BATCH = 512
 _SMALLEST_SHARE = 0.4  # of a full batch: a small one costs more than its share
-_EPOCHS = {"mlp": 150, "resnet": 100}  # rarely more; small datasets train longer, but their epochs cost nothing
-_MS_PER_STEP = {"mlp": 3.5, "resnet": 140.0}  # of one network with a mixture of 1 or 3 at a full batch
-_LARGE_MIXTURE = 2.0  # times as much for a mixture of 10
+USUAL_EPOCHS = 150.0  # of data that the paper does not have
+_EPOCHS_OF_PATIENCE = 30  # trained after the best one: 15 validations, one every second epoch
+_SHARE_OF_EPOCHS = {"mlp": 1.0, "resnet": 0.7}  # that a base model trains, of those of the MLP
+_MS_PER_STEP = {"mlp": 2.8, "resnet": 25.0}  # of one network in a stack at a full batch, its validations included
+_RELEASED_RESNET = 1.5  # times as much for that form
+_WITH_MAP = 1.15  # times as much for a network with a map in training
+_SECOND_PASS = 1.25  # and again with centres from a pass of their own
+_MS_PER_MAP_ROW = 0.0045  # a map of M training rows
 _MS_PER_FEATURE = 0.01  # the first layer
-_MS_PER_CURVE_ROW, _CURVE_ROWS = 0.012, 8192  # per-epoch records of a network with a map
+_MS_PER_CURVE_ROW, _CURVE_ROWS = 0.0015, 8192  # per-epoch records of a network with a map, in an epoch
 # Memory to ask for: 1.2 to 1.7 times what was measured (docs/cluster.md), and what a cluster counts besides.
 FETCHING_MB, PREPARING_MB = 4000, 8000  # for the largest tables, read from text
 MB_OF_SNAKEMAKE = 400  # two of them for a job, 190 MB each
@@ -30,7 +38,7 @@ _MB_TO_START = 500  # Python and PyTorch
 _COPIES_OF_THE_DATA = 2.5
 _MB_PER_NETWORK = {"mlp": 3, "resnet": 100}  # parameters, gradients, optimiser, best parameters, activations
 _MB_PER_FEATURE = {"mlp": 0.0027, "resnet": 0.008}  # the first layer of each network
-START_SECONDS = 4  # of Python and PyTorch
+START_SECONDS = 2.5  # of Python and PyTorch
 _SLOW_START_SECONDS = 26  # on a busy file system
 _GROUPED_SECONDS = {"train_seconds": 60.0, "train_minutes": 300.0}
 _SAFETY = 3
@@ -52,26 +60,53 @@ def table_shape(dataset: str, own: Mapping[str, OwnDataset] | None = None) -> Sh
     return (min(round(_TRAIN_SHARE * rows), _MOST_ROWS), features) if rows else UNKNOWN_SHAPE
 
 
+def usual_epochs(dataset: str) -> float:
+    """Epochs that an MLP trains on a dataset: as published in Table 2, on which size has little influence."""
+    return _published_epochs().get(dataset, USUAL_EPOCHS)
+
+
+@cache
+def _published_epochs() -> dict[str, float]:
+    table = table2().set_index("dataset")
+    selected = table[[f"epochs_{method}" for method in ("BASE", "QREGC", "QRTC")]].mean(axis=1)
+    return {str(dataset): float(epochs) + _EPOCHS_OF_PATIENCE for dataset, epochs in selected.items()}
+
+
 @dataclass(frozen=True)
 class TrainingJob:
-    """A training job before it runs: shape of the data, networks, and the most epochs they may train."""
+    """A training job before it runs: shape of the data, networks, and the epochs that they may and usually do train."""
 
     shape: Shape
     family: Family
     max_epochs: int
+    usual_epochs: float = USUAL_EPOCHS  # of an MLP on this dataset
 
     @property
     def seconds(self) -> float:
         """Estimated seconds on one core."""
-        rows, features = self.shape
+        rows, _ = self.shape
         steps = max(1, rows // _BATCH) * min(1.0, max(_SMALLEST_SHARE, rows / _BATCH))
         milliseconds = 0.0
         for network in self.family.networks:
-            per_step = _MS_PER_STEP[network.base_model] * (_LARGE_MIXTURE if network.components > 3 else 1)
             records = _MS_PER_CURVE_ROW * min(rows, _CURVE_ROWS) if self.family.curves and network.alpha else 0.0
-            per_epoch = steps * (per_step + _MS_PER_FEATURE * features) + records
-            milliseconds += min(_EPOCHS[network.base_model], self.max_epochs) * per_epoch
+            milliseconds += self.epochs_of(network) * (steps * self._step_of(network) + records)
         return START_SECONDS + milliseconds / 1000
+
+    def epochs_of(self, network: Variant) -> float:
+        """Epochs that a network is expected to train."""
+        return min(_SHARE_OF_EPOCHS[network.base_model] * self.usual_epochs, self.max_epochs)
+
+    def _step_of(self, network: Variant) -> float:
+        """Milliseconds of a step of a network at a full batch."""
+        rows, features = self.shape
+        milliseconds = _MS_PER_STEP[network.base_model] + _MS_PER_FEATURE * features
+        if self.family.condition("resnet", network) == "layernorm_reglu":
+            milliseconds *= _RELEASED_RESNET
+        if network.alpha:
+            milliseconds *= _WITH_MAP
+        if self.family.condition("map_centres", network) == "second_pass":
+            milliseconds *= _SECOND_PASS
+        return milliseconds + _MS_PER_MAP_ROW * min(network.map_size or 0, rows)
 
     @property
     def group(self) -> str | None:
@@ -93,10 +128,15 @@ class TrainingJob:
         )
         return int(attempt * (MB_OF_SNAKEMAKE + _MB_TO_START + data + networks))
 
+    @property
+    def evaluation_seconds(self) -> float:
+        """Estimated seconds on one core for the evaluation of its networks and of those of the other splits."""
+        networks = _SPLITS * len(self.family.networks)
+        return START_SECONDS + networks * _EVALUATION_SECONDS_PER_ROW * self.shape[0]
+
     def evaluation_minutes(self, attempt: int) -> int:
-        """Minutes to ask a cluster for the evaluation of its networks and of those of the other splits."""
-        seconds = _SPLITS * len(self.family.networks) * _EVALUATION_SECONDS_PER_ROW * self.shape[0]
-        return int(attempt * _SAFETY * (seconds + _SLOW_START_SECONDS) / 60) + 2
+        """Minutes to ask a cluster for that evaluation; more with each attempt."""
+        return int(attempt * _SAFETY * (self.evaluation_seconds + _SLOW_START_SECONDS) / 60) + 2
 
     def evaluation_memory(self, attempt: int) -> int:
         """MB to ask for that evaluation: Snakemake, PyTorch, and what the networks of one split say."""

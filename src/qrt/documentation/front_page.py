@@ -1,0 +1,142 @@
+"""The answer on the repository's front page, written from the published results.
+
+`python -m qrt.documentation.front_page` replaces what is between two marks in README.md; a test compares the two, so that
+no number there is typed by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from qrt.atomic import write_text
+from qrt.claims.verdict import VERDICTS
+from qrt.data.sheet import paper_datasets
+from qrt.errors import UserError
+from qrt.text.formats import escape_markdown
+from qrt.text.words import counted, number
+
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+PUBLISHED_CPU_HOURS = 7200  # of the authors: 180 hours on 40 CPUs
+SIGNS = {
+    "confirmed": "✅",
+    "leans confirmed": "↗️",
+    "inconclusive": "➖",
+    "leans contradicted": "↘️",
+    "contradicted": "❌",
+    "not run": "⏳",
+}
+
+
+def front_page(project: Path) -> str:
+    """The block of README.md, from `replication/` and `paper_figures/`."""
+    manifest = json.loads((project / "replication/results/manifest.json").read_text(encoding="utf-8"))
+    paper = _claims(project / "paper_figures/scorecard.csv")
+    released = _claims(project / "replication/released/scorecard.csv")
+    agreement = pd.read_csv(project / "replication/released/agreement.csv")
+    parts = [
+        _what_was_done(manifest),
+        "",
+        *_abstract(paper, released),
+        "",
+        f"All {len(paper)} claims that can fail, under the paper's protocol: {_tally(paper)}; under that of the "
+        f"released code: {_tally(released)}. {_difference(paper, released)}",
+        "",
+        _agreement(agreement),
+        "",
+        "[Scorecard](paper_figures/scorecard.md) · [what paper and code disagree on](paper_figures/disagreements.md) · "
+        "[agreement with the published numbers](replication/released/agreement.md) · "
+        "[released protocol](replication/released/scorecard.md) · [all figures](paper_figures)",
+        "",
+        "| the main comparison (paper's protocol) | ours and the published differences (released protocol) |",
+        "|---|---|",
+        "| ![Figure 3](paper_figures/fig03_main.png) | ![agreement](replication/released/agreement.png) |",
+    ]
+    return "\n".join(parts)
+
+
+def with_front_page(readme: str, block: str) -> str:
+    """The text of README.md with this block between the marks."""
+    if BEGIN not in readme or END not in readme:
+        raise UserError(f"README.md has no lines {BEGIN!r} and {END!r} to write between")
+    before, rest = readme.split(BEGIN, 1)
+    return f"{before}{BEGIN}\n{block}\n{END}{rest.split(END, 1)[1]}"
+
+
+def _claims(path: Path) -> pd.DataFrame:
+    claims = pd.read_csv(path, keep_default_na=False)
+    return claims[claims["by_definition"].astype(str) != "True"]
+
+
+def _what_was_done(manifest: dict[str, Any]) -> str:
+    families, total = manifest["families"], len(paper_datasets())
+
+    def finished(*names: str) -> int:
+        return min((families.get(name, 0) for name in names), default=0)
+
+    parts = {
+        "the main comparison under the released code's protocol": finished("mlp-3.qrt.scale.second_pass"),
+        "under the paper's": finished("mlp-3.qrt.variance.same_pass"),
+        "regularisation (QREGC), paper": finished("mlp-3.qreg.variance.nll.same_pass"),
+        "ablations": finished("mlp-3.ablation.variance.trained"),
+    }
+    words = ", ".join(f"{what} on {count} datasets" for what, count in parts.items() if count)
+    return (
+        f"**So far**: {manifest['networks']:,} networks on {counted(len(manifest['datasets']), 'dataset')} of the "
+        f"paper's {total}, five splits each: {words}. Training took {number(manifest['cpu_hours'])} hours of one core; "
+        f"the authors' whole study took {PUBLISHED_CPU_HOURS:,}. The rest is planned in "
+        "[replication/steps.yaml](replication/steps.yaml)."
+    )
+
+
+def _abstract(paper: pd.DataFrame, released: pd.DataFrame) -> list[str]:
+    other = released.set_index("id")["verdict"]
+    lines = ["| what the abstract and the conclusion say | paper's protocol | released code's |", "|---|---|---|"]
+    for claim in paper[paper["abstract"].astype(str) == "True"].to_dict("records"):
+        theirs = str(other.get(claim["id"], "not run"))
+        lines.append(
+            f"| {escape_markdown(str(claim['sentence']))} | {SIGNS[claim['verdict']]} {claim['verdict']} | "
+            f"{SIGNS[theirs]} {theirs} |"
+        )
+    return lines
+
+
+def _tally(claims: pd.DataFrame) -> str:
+    counts = claims["verdict"].value_counts()
+    return ", ".join(f"{counts[word]} {word}" for word in VERDICTS if word in counts)
+
+
+def _difference(paper: pd.DataFrame, released: pd.DataFrame) -> str:
+    both = paper.set_index("id")[["verdict"]].join(released.set_index("id")["verdict"].rename("other"), how="inner")
+    judged = both[(both["verdict"] != "not run") & (both["other"] != "not run")]
+    differ = int((judged["verdict"] != judged["other"]).sum())
+    return f"Of {len(judged)} claims judged under both, {differ} have another verdict under the other."
+
+
+def _agreement(points: pd.DataFrame) -> str:
+    words = []
+    for method, rows in points.groupby("method", sort=False):
+        tested = rows[rows["p_value"].notna()]
+        words.append(
+            f"{method}: the published difference to BASE is inside the 95 % prediction interval of ours on "
+            f"{int(tested['inside'].sum())} of {counted(len(tested), 'dataset')}, with the same sign on "
+            f"{int(rows['same_sign'].sum())}"
+        )
+    return f"Agreement with the published Figure 2 (released protocol): {'; '.join(words)}."
+
+
+def main() -> None:
+    """Write the block of README.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--project", type=Path, default=Path())
+    project = parser.parse_args().project
+    readme = project / "README.md"
+    write_text(readme, with_front_page(readme.read_text(encoding="utf-8"), front_page(project)))
+
+
+if __name__ == "__main__":
+    main()
