@@ -152,6 +152,16 @@ def test_training_that_is_given_up_leaves_a_row_for_each_network(tmp_path: Path)
     assert not any(network.outputs for network in networks)
 
 
+def test_giving_up_does_not_take_the_memory_of_torch(tmp_path: Path) -> None:
+    fetch_into(tmp_path, "linear")
+    prepare_in(tmp_path, "linear")
+    for number in (1, 2, 3):
+        killed_attempt(notes_beside(tmp_path / "job.log"), number, "little")
+    arguments = train_command(tmp_path, 4)
+    code = f"import sys; from qrt.__main__ import main; main({arguments}); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 # Stands for a cluster: a job that takes more memory than it asked for is killed, and one dataset has a small machine.
 CLUSTER = """#!{python}
 import re, subprocess, sys, time

@@ -314,7 +314,7 @@ def test_signal_stops_the_study_with_its_jobs_and_says_how_to_go_on(
 def test_second_call_in_the_same_folder_says_so_and_changes_nothing(
     without_results: Project, running: subprocess.Popen[bytes]
 ) -> None:
-    second = without_results.run(METHODS_FILE, **SMALLEST)
+    second = without_results.run(f"{study_of(**ENDLESS).results}/methods/seed0/main.parquet", **ENDLESS)
     assert second.returncode != 0
     assert "cannot be locked" in second.stderr
     assert files_below(without_results.folder / "results") == set()

@@ -96,6 +96,13 @@ def test_file_gives_back_every_bit(folder: Path, tmp_path: Path) -> None:
     assert after[1].centres is None
 
 
+def test_file_takes_little_more_than_the_numbers_in_it(folder: Path, tmp_path: Path) -> None:
+    file = train_into(tmp_path / "file.parquet", folder, 0)
+    networks = read_networks(file, FAMILY.networks)
+    numbers = sum(outputs.nbytes for network in networks for outputs in network.outputs.values())
+    assert file.stat().st_size < numbers + 20_000
+
+
 def test_network_whose_outputs_overflow_outside_training_has_diverged(folder: Path, tmp_path: Path) -> None:
     overflowing = tmp_path / "skewed"
     overflowing.mkdir()

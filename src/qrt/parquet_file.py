@@ -33,10 +33,18 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[s
 
 def write_table(path: Path, table: pa.Table) -> None:
     """Write an Arrow table as Parquet, whole or not at all."""
-    # Bytes are numbers of networks, which do not compress.
-    compression = {field.name: "none" if field.type == BYTES else "snappy" for field in table.schema}
+    # Bytes are numbers of networks, which do not compress. Their statistics would be whole values, the least and the
+    # largest, and their dictionary all of them.
+    plain = [field.name for field in table.schema if field.type != BYTES]
+    compression = {name: "snappy" if name in plain else "none" for name in table.schema.names}
     with whole_file(path) as partial:
-        pq.write_table(table.replace_schema_metadata({_CHECKSUM: _checksum(table)}), partial, compression=compression)
+        pq.write_table(
+            table.replace_schema_metadata({_CHECKSUM: _checksum(table)}),
+            partial,
+            compression=compression,
+            write_statistics=plain,
+            use_dictionary=plain,
+        )
 
 
 def read_tables(paths: Sequence[Path], columns: Mapping[str, Column]) -> pa.Table:

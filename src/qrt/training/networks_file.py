@@ -1,7 +1,7 @@
 """What a training job writes: for each network its outputs on the rows that an evaluation needs, and how it trained.
 
 One row per network. Numbers are stored as bytes (float32, rows after rows; curves in float64), so that a file is read
-without running anything.
+without running anything. A job that lacks memory leaves rows too: PyTorch is loaded only where there are outputs.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from qrt.engine.curves import CurveRecord, Part
 from qrt.engine.variant import Variant
 from qrt.parquet_file import BYTES, COUNT, NUMBER, TEXT, Column, read_tables, write_rows
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from qrt.engine.curves import CurveRecord, Part
 
 # The rows on which outputs are kept. `map` are the training rows of the map of training (min(2048, n)), `curves` those
 # of the per-epoch records (at most 8192; networks with records only).
@@ -106,14 +108,20 @@ def _network(row: dict[str, Any], variant: Variant) -> NetworkResult:
 
 
 def _bytes(tensor: Tensor) -> bytes:
+    import torch
+
     values: bytes = tensor.detach().to(torch.float32).contiguous().numpy().tobytes()
     return values
 
 
 def _tensor(content: bytes) -> Tensor:
+    import torch
+
     return torch.from_numpy(np.frombuffer(content, dtype=np.float32).copy())
 
 
 def _curves(content: bytes) -> list[CurveRecord]:
+    from qrt.engine.curves import CurveRecord
+
     rows = np.frombuffer(content, dtype=np.float64).reshape(-1, 6)
     return [CurveRecord(int(epoch), _CURVE_PARTS[int(part)], *values) for epoch, part, *values in rows.tolist()]
