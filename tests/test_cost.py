@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,9 +15,10 @@ import pytest
 from conftest import PROJECT
 from qrt.data.table_shape import estimated_shape
 from qrt.engine.variant import Variant
+from qrt.published import table2
 from qrt.running.study_files import StudyFiles
-from qrt.study.config import OwnDataset, load_config, read_schema
-from qrt.study.cost import MB_OF_SNAKEMAKE, UNKNOWN_SHAPE, TrainingJob, table_shape
+from qrt.study.config import PAPER_TRAINING, OwnDataset, load_config, read_schema
+from qrt.study.cost import MB_OF_SNAKEMAKE, UNKNOWN_SHAPE, USUAL_EPOCHS, TrainingJob, table_shape, usual_epochs
 from qrt.study.family import Family
 
 LONGEST, WIDEST = "Allstate_Claims_Severity", "Santander_transaction_value"
@@ -81,6 +84,69 @@ def test_cost_grows_with_the_data_and_with_each_attempt() -> None:
     assert small.evaluation_minutes(1) < large.evaluation_minutes(1)
     assert large.evaluation_memory(1) < large.evaluation_memory(2)
     assert job("linear", max_epochs=10).minutes(1) <= small.minutes(1)
+
+
+def measured_jobs() -> list[tuple[float, float, float]]:
+    """CPU seconds of the jobs in docs/cluster.md, what the page says the formula gives, and what it gives."""
+    row = re.compile(
+        r"\| (\S+) \([^|]*\) \| (paper|released) \| `(\S+)` \(\d+\) \| ([\d,]+) \| \d+ \| (\S+) \| (\S+) \|"
+    )
+    page = (PROJECT / "docs/cluster.md").read_text(encoding="utf-8")
+    studies = {protocol: study_files(protocol=protocol) for protocol in ("paper", "released")}
+    jobs = []
+    for dataset, protocol, family, most, seconds, told in row.findall(page):
+        planned = studies[protocol].training_job(dataset, family)
+        found = replace(planned, max_epochs=int(most.replace(",", "")))
+        jobs.append((float(seconds), float(told), found.seconds))
+    return jobs
+
+
+def test_formula_is_close_to_most_measured_jobs() -> None:
+    jobs = measured_jobs()
+    assert len(jobs) >= 30
+    assert all(told == pytest.approx(found, abs=0.06) for _, told, found in jobs), "docs/cluster.md is out of date"
+    close = [1 / 1.5 < found / seconds < 1.5 for seconds, _, found in jobs]
+    assert sum(close) >= 0.8 * len(close)
+
+
+def test_epochs_are_those_published_for_the_dataset() -> None:
+    published = table2().set_index("dataset").loc["Airfoil"]
+    selected = [published[f"epochs_{method}"] for method in ("BASE", "QREGC", "QRTC")]
+    assert usual_epochs("Airfoil") == pytest.approx(sum(selected) / 3 + 2 * PAPER_TRAINING["patience"])
+    assert usual_epochs("linear") == USUAL_EPOCHS
+    files = study_files(datasets=["Airfoil", "us_crime"])
+    longer, shorter = (files.training_job(name, "mlp-3.plain") for name in ("Airfoil", "us_crime"))
+    assert shorter.shape[0] > longer.shape[0]
+    assert longer.seconds > shorter.seconds
+
+
+@pytest.mark.parametrize("base_model", ["mlp", "resnet"])
+def test_second_pass_costs_more(base_model: Literal["mlp", "resnet"]) -> None:
+    family = family_of(4, base_model=base_model)
+    same, second = (
+        job("Power", replace(family, conditions={"map_centres": setting})) for setting in ("same_pass", "second_pass")
+    )
+    assert same.seconds < second.seconds
+
+
+def test_released_resnet_costs_more_than_that_of_the_paper() -> None:
+    family = family_of(2, base_model="resnet")
+    paper, released = (
+        job("Power", replace(family, conditions={"resnet": form})) for form in ("batchnorm_relu", "layernorm_reglu")
+    )
+    assert paper.seconds < released.seconds
+
+
+def test_map_costs_more_the_more_rows_it_has_and_no_more_than_the_dataset_has() -> None:
+    def seconds(dataset: str, size: int) -> float:
+        return job(dataset, Family("f", (Variant(alpha=1.0, bandwidth=0.1, map_size=size),), (), False)).seconds
+
+    assert seconds("Power", 8) < seconds("Power", 512) < seconds("Power", 2048)
+    assert seconds("Yacht", 512) == seconds("Yacht", 2048)
+
+
+def test_number_of_components_costs_nothing() -> None:
+    assert job("Power", family_of(4, components=10)).seconds == job("Power", family_of(4, components=1)).seconds
 
 
 def test_short_jobs_share_a_job_of_the_cluster_and_long_ones_do_not() -> None:

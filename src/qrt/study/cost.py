@@ -24,12 +24,12 @@ _SMALLEST_SHARE = 0.4  # of a full batch: a small one costs more than its share
 USUAL_EPOCHS = 150.0  # of data that the paper does not have
 _EPOCHS_OF_PATIENCE = 30  # trained after the best one: 15 validations, one every second epoch
 _SHARE_OF_EPOCHS = {"mlp": 1.0, "resnet": 0.7}  # that a base model trains, of those of the MLP
-_MS_PER_STEP = {"mlp": 2.8, "resnet": 25.0}  # of one network in a stack at a full batch, its validations included
-_RELEASED_RESNET = 1.5  # times as much for that form
-_WITH_MAP = 1.15  # times as much for a network with a map in training
-_SECOND_PASS = 1.25  # and again with centres from a pass of their own
+_MS_PER_STEP = {"mlp": 2.8, "resnet": 115.0}  # of one network in a stack at a full batch, its validations included
+_RELEASED_RESNET = 1.4  # times as much for that form
+_MS_PER_MAP = 0.4  # more for a network with a map in training
+_SECOND_PASS = {"mlp": 1.25, "resnet": 2.0}  # times as much with centres from a pass of their own
 _MS_PER_MAP_ROW = 0.0045  # a map of M training rows
-_MS_PER_FEATURE = 0.01  # the first layer
+_MS_PER_FEATURE = 0.008  # the first layer
 _MS_PER_CURVE_ROW, _CURVE_ROWS = 0.0015, 8192  # per-epoch records of a network with a map, in an epoch
 # Memory to ask for: 1.2 to 1.7 times what was measured (docs/cluster.md), and what a cluster counts besides.
 FETCHING_MB, PREPARING_MB = 4000, 8000  # for the largest tables, read from text
@@ -38,7 +38,7 @@ _MB_TO_START = 500  # Python and PyTorch
 _COPIES_OF_THE_DATA = 2.5
 _MB_PER_NETWORK = {"mlp": 3, "resnet": 100}  # parameters, gradients, optimiser, best parameters, activations
 _MB_PER_FEATURE = {"mlp": 0.0027, "resnet": 0.008}  # the first layer of each network
-START_SECONDS = 2.5  # of Python and PyTorch
+START_SECONDS = 3  # of Python and PyTorch, on a busy machine
 _SLOW_START_SECONDS = 26  # on a busy file system
 _GROUPED_SECONDS = {"train_seconds": 60.0, "train_minutes": 300.0}
 _SAFETY = 3
@@ -103,9 +103,9 @@ class TrainingJob:
         if self.family.condition("resnet", network) == "layernorm_reglu":
             milliseconds *= _RELEASED_RESNET
         if network.alpha:
-            milliseconds *= _WITH_MAP
+            milliseconds += _MS_PER_MAP
         if self.family.condition("map_centres", network) == "second_pass":
-            milliseconds *= _SECOND_PASS
+            milliseconds *= _SECOND_PASS[network.base_model]
         return milliseconds + _MS_PER_MAP_ROW * min(network.map_size or 0, rows)
 
     @property
