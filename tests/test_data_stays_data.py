@@ -55,7 +55,7 @@ def test_table_keeps_its_shape_whatever_its_cells_hold(cells: list[tuple[str, st
     rows = to_markdown(table, caption).splitlines()[2:]
     assert len(rows) == len(cells) + 2
     assert all(len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 3 for row in rows)
-    body = to_latex(table, caption, "table:x").splitlines()[5:-1]
+    body = to_latex(table, caption, "table:x").splitlines()[6:-1]
     assert len(body) == len(cells)
     assert all(len(re.findall(r"(?<!\\)&", row)) == 1 for row in body)
 

@@ -161,7 +161,7 @@ def test_footer_says_what_the_figure_stands_on() -> None:
     artifact = FIGURES["fig03_main"]
     said = footer(artifact, figure_statistics(artifact, study, results), study)
     asked = sum(share <= 0.5 for share in mock_discreteness(datasets).values())
-    assert said.startswith("Protocol: paper (sd turned)")
+    assert said.startswith("Protocol: paper (sd changed)")
     assert f"{asked - 1} of {asked} non-discrete datasets" in said
     assert "3 splits" in said
     assert "no source had it" in said

@@ -25,8 +25,11 @@ rule fetch:
         runtime=growing(60),
     params:
         version=fetch_version,
-        # Grows while a dataset is unavailable, so that every call tries those again.
-        attempt=lambda wildcards, output: next_attempt(Path(output.record)),
+        # Grows while a dataset is unavailable, so that every call tries those again. (A function of the wildcards alone:
+        # Snakemake does not compare parameters that are derived from the output.)
+        attempt=lambda wildcards: next_attempt(
+            Path(LAYOUT.raw(wildcards.dataset, "json"))
+        ),
         own=own_entry,
     shell:
         "python -m qrt fetch {wildcards.dataset} --table {output.table} --record {output.record}"
