@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,7 +17,7 @@ from qrt.engine.evaluation import METRICS as EVALUATED
 from qrt.errors import UserError
 from qrt.results.tables import METRICS, RUNS, as_table, concatenate, read_frames, write_rows
 from qrt.study.config import load_config, read_schema
-from qrt.study.experiments import Experiment, Plan, plan_study, x_scale_matters
+from qrt.study.experiments import USUAL_GRIDS, Experiment, Plan, plan_study, x_scale_matters
 from qrt.study.family import CONDITIONS, Family, network_columns
 
 
@@ -150,3 +151,18 @@ def test_tables_are_joined_in_order_and_damage_is_named(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=r"two\.parquet"):
             concatenate(files, tmp_path / "again.parquet", RUNS)
         assert not (tmp_path / "again.parquet").exists()
+
+
+def test_other_grids_have_families_of_their_own() -> None:
+    schema = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
+    defaults = {name: part["default"] for name, part in schema["properties"]["grids"]["properties"].items()}
+    assert {name: list(grid) for name, grid in USUAL_GRIDS.items()} == defaults
+    usual, other = plan(), plan(switches={"bandwidth_grid": [0.05, 0.3]}, grids={"map_sizes": [16]})
+    shared = set(usual.families) & set(other.families)
+    assert all(usual.families[name] == other.families[name] for name in shared)
+    assert {"mlp-3.plain", "mlp-1.plain"} <= shared
+    assert not any("qrt" in name or "map_size" in name for name in shared)
+    digests = [name for name in other.families if name not in shared]
+    assert all(re.search(r"\.[0-9a-f]{8}$", name) for name in digests)
+    for protocol in ("paper", "released"):
+        assert not any(re.search(r"\.[0-9a-f]{8}$", name) for name in plan(protocol=protocol).families)

@@ -128,9 +128,8 @@ def test_networks_of_a_study_under_the_other_protocol_are_used() -> None:
     others = families_of_other_readings(paper)
     assert set(others) == set(DATASETS)
     for dataset, families in others.items():
-        assert {"mlp-3.qrt.scale.second_pass", "mlp-3.qrt.scale.same_pass"} <= set(families), (
-            "and with one switch changed"
-        )
+        assert "mlp-3.qrt.scale.second_pass" in families
+        assert any(name.startswith("mlp-3.qrt.scale.same_pass") for name in families), "and with one switch changed"
         assert not set(families) & set(plan_study(paper).families_on(dataset))
 
 

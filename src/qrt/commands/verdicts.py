@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> None:
     from qrt.atomic import write_text
     from qrt.claims.verdict_job import FROZEN_VERDICTS, Pool, frozen_verdicts, judge_readings, with_frozen_verdicts
     from qrt.results.layout import Layout
-    from qrt.results.readings import files_of_other_readings
+    from qrt.results.readings import files_of_other_readings, without_repeats
     from qrt.results.tables import of_reported_seed, read_frames
     from qrt.study.config import StudyConfig
 
@@ -31,7 +31,8 @@ def run(options: argparse.Namespace) -> None:
 
     def of_kind(kind: str) -> pd.DataFrame:
         others = files_of_other_readings(study, kind) if kind in ("runs", "curves", "predictions") else []
-        return of_reported_seed(read_frames([Path(path) for path in (layout.table(kind), *others)], kind))
+        rows = of_reported_seed(read_frames([Path(path) for path in (layout.table(kind), *others)], kind))
+        return without_repeats(rows) if others else rows
 
     pool = Pool(
         **{kind: of_kind(kind) for kind in ("runs", "curves", "predictions", "methods", "times", "maps")},

@@ -16,6 +16,7 @@ from qrt.results.layout import Layout
 from qrt.results.tuning import tuned_methods
 from qrt.study.config import StudyConfig
 from qrt.study.experiments import plan_study
+from qrt.study.family import CONDITIONS
 from qrt.study.protocol import PROTOCOLS, SWITCHES, Protocol
 
 STUDY, OTHER = "study", "other"
@@ -55,6 +56,13 @@ def files_of_other_readings(study: StudyConfig, kind: str, folder: Path = Path()
         for family in families
     )
     return [path for path in paths if (folder / path).exists()]
+
+
+def without_repeats(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows without those of a network that another family has trained too, as with overlapping grids."""
+    place = ["dataset", "split", "seed", "variant", *CONDITIONS]
+    others = ["posthoc_map", "posthoc_on", "posthoc_bandwidth", "epoch", "part", "row", "y"]
+    return rows.drop_duplicates([*place, *(name for name in others if name in rows)])
 
 
 def read_methods(runs: pd.DataFrame, study: StudyConfig, methods: pd.DataFrame) -> dict[str, pd.DataFrame]:

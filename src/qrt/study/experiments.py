@@ -8,6 +8,7 @@ networks among which it is tuned and the post-hoc map on top. A *family* is the 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
@@ -32,6 +33,12 @@ BASE_MODELS: dict[str, tuple[Literal["mlp", "resnet"], int]] = {
     "ResNet-3": ("resnet", 3),
 }
 MAIN_MODEL = "MLP-3"
+# Of the additional studies; a test compares them with the defaults of the configuration.
+USUAL_GRIDS: dict[str, tuple[float, ...]] = {
+    "bandwidth_study": (0.02, 0.05, 0.1, 0.2, 0.5, 1),
+    "alpha_study": (-5, -1, -0.5, -0.1, -0.05, -0.01, 0, 0.1, 0.5, 1, 2, 5),
+    "map_sizes": (8, 32, 128, 512, 2048),
+}
 OTHER_MAPS: tuple[PostHoc, ...] = ("KDE", "TRUNC")
 
 
@@ -103,11 +110,9 @@ def plan_study(study: StudyConfig) -> Plan:
     trains nothing, asking for more trains only what is new.
     """
     everything = all_experiments(study)
-    members: dict[str, dict[Variant, None]] = {}
-    for method in (method for experiment in everything for method in experiment.methods):
-        for network in method.networks:
-            members.setdefault(_family_name(network, study), {})[network] = None
-    families = {name: _family(name, sorted(networks), study, everything) for name, networks in members.items()}
+    members = _members(study)
+    names = _names(members, study)
+    families = {names[kind]: _family(names[kind], members[kind], study, everything) for kind in members}
     experiments, needs = {}, {}
     for model in study.base_models:
         for experiment in _experiments(model, study):
@@ -115,7 +120,8 @@ def plan_study(study: StudyConfig) -> Plan:
             if asked and in_scope(experiment.name, study.scope):
                 experiments[experiment.name] = replace(experiment, methods=asked)
                 networks = (network for method in asked for network in method.networks)
-                needs[experiment.name] = tuple(dict.fromkeys(_family_name(network, study) for network in networks))
+                kinds = dict.fromkeys(_family_name(network, study) for network in networks)
+                needs[experiment.name] = tuple(names[kind] for kind in kinds)
     needed = dict.fromkeys(name for names in needs.values() for name in names)
     return Plan(experiments, {name: families[name] for name in needed}, needs, study.protocol.x_scale)
 
@@ -123,6 +129,33 @@ def plan_study(study: StudyConfig) -> Plan:
 def all_experiments(study: StudyConfig) -> list[Experiment]:
     """The experiments on all base models, whether the configuration asks for them or not."""
     return [experiment for model in BASE_MODELS for experiment in _experiments(model, study)]
+
+
+def _members(study: StudyConfig) -> dict[str, list[Variant]]:
+    """The networks of every family, by its name without a word on other grids."""
+    members: dict[str, dict[Variant, None]] = {}
+    for method in (method for experiment in all_experiments(study) for method in experiment.methods):
+        for network in method.networks:
+            members.setdefault(_family_name(network, study), {})[network] = None
+    return {name: sorted(networks) for name, networks in members.items()}
+
+
+def _names(members: dict[str, list[Variant]], study: StudyConfig) -> dict[str, str]:
+    """The names of families. One with other networks than usual has a digest of them in its name.
+
+    So a study with other grids never replaces networks. Usual are the grids of the protocol whose kernel it has.
+    """
+    usual = PROTOCOLS["released" if study.protocol.kernel_width == "scale" else "paper"]
+    protocol = replace(study.protocol, bandwidth_grid=usual.bandwidth_grid, lambda_grid=usual.lambda_grid)
+    expected = _members(replace(study, protocol=protocol, grids=USUAL_GRIDS))
+
+    def name(kind: str) -> str:
+        if members[kind] == expected.get(kind):
+            return kind
+        identity = " ".join(network.id for network in members[kind])
+        return f"{kind}.{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
+
+    return {kind: name(kind) for kind in members}
 
 
 def in_scope(experiment: str, scope: str) -> bool:
