@@ -1,0 +1,88 @@
+"""The published results: complete, drawn again byte for byte, and told on the front page."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import PROJECT
+from qrt.documentation.front_page import front_page, with_front_page
+from qrt.results.archive import read_manifest, unpack
+from qrt.results.layout import PUBLISHED_LAYOUTS
+from support.snakemake_calls import SNAKEMAKE, environment
+
+ARCHIVE = PROJECT / "replication/results"
+# One of each kind, and what most others are based on; `make replication` draws them all.
+DRAWN = (
+    "fig02_nll_difference.png",
+    "fig03_main.png",
+    "fig15_validation_nll.png",
+    "table3_datasets.csv",
+    "scorecard.csv",
+)
+
+published = pytest.mark.skipif(
+    not ARCHIVE.is_dir(), reason="this clone has no published results in replication/results"
+)
+
+
+@published
+def test_front_page_has_the_numbers_of_the_published_results() -> None:
+    readme = (PROJECT / "README.md").read_text(encoding="utf-8")
+    assert with_front_page(readme, front_page(PROJECT)) == readme, "run `python -m qrt.documentation.front_page`"
+
+
+@published
+def test_published_results_are_of_one_version_of_the_code() -> None:
+    manifest = read_manifest(ARCHIVE)
+    assert len(manifest["codes"]) == 1 or manifest["mixed"]
+    assert sum(path.stat().st_size for path in ARCHIVE.rglob("*")) < 80e6
+
+
+@published
+@pytest.mark.workflow
+@pytest.mark.parametrize("study", ["paper", "released"])
+def test_published_figures_are_drawn_again_byte_for_byte(study: str, tmp_path: Path) -> None:
+    unpack(ARCHIVE, tmp_path, PUBLISHED_LAYOUTS)
+    layout = PUBLISHED_LAYOUTS[study]
+    targets = [f"{layout.figures}/{name}" for name in DRAWN]
+    command = (*SNAKEMAKE, "--cores", "2", "--directory", str(tmp_path), "--configfile", f"replication/{study}.yaml")
+    call = subprocess.run(
+        [*command, "--", *targets], cwd=PROJECT, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert call.returncode == 0, call.stderr[-3000:]
+    assert not list(tmp_path.glob("results/networks/*/seed*/split*")), "nothing is trained"
+    for target in targets:
+        assert (tmp_path / target).read_bytes() == (PROJECT / target).read_bytes(), target
+
+
+@published
+@pytest.mark.workflow
+def test_one_more_dataset_plans_only_what_is_new(tmp_path: Path) -> None:
+    unpack(ARCHIVE, tmp_path, PUBLISHED_LAYOUTS)
+    study = ["protocol=released", "scope=main", "base_models=[MLP-3]", "methods=[BASE,QRC,QRT,QRTC]"]
+    settings = ["--config", *study, "datasets=[Yacht,linear]"]
+    call = subprocess.run(
+        [
+            *SNAKEMAKE,
+            "--dry-run",
+            "--directory",
+            str(tmp_path),
+            "--config",
+            *settings,
+            "datasets=[Yacht,linear]",
+            "--",
+            "networks",
+        ],
+        cwd=PROJECT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert call.returncode == 0, call.stderr[-3000:]
+    planned = [line for line in (call.stdout + call.stderr).splitlines() if "results/networks/" in line]
+    assert any("/linear/" in line for line in planned)
+    assert not any("/Yacht/" in line for line in planned)
