@@ -62,7 +62,8 @@ def test_study_has_every_table_and_a_second_call_does_nothing(finished: Project)
 def test_call_without_a_target_makes_every_figure_and_table_of_the_paper(finished: Project) -> None:
     made = {path.stem for path in (finished.folder / "paper_figures").iterdir()}
     assert made >= {*KINDS.values(), *TABLES_OF_THE_PAPER, "scorecard", "disagreements", "agreement"}
-    assert finished.planned().keys() == {*FIGURES, "everything"} - {*KINDS.values()}
+    of_single_datasets = {"collect_dataset"}  # for the figures of predictions that are not drawn yet
+    assert finished.planned().keys() - of_single_datasets == {*FIGURES, "everything"} - {*KINDS.values()}
 
 
 def test_study_has_a_verdict_on_every_claim(finished: Project) -> None:
@@ -88,7 +89,7 @@ def test_report_opens_from_disk_and_shows_figures_tables_and_verdict(finished: P
         browser.open(finished.folder / "report.html")
         browser.wait_until("document.body.innerText.includes('Verdict')")
         start = browser.evaluate("document.body.innerText")
-        for words in ("Figures", "Tables", f"{len(paper_claims())} claims of the paper were judged by rule"):
+        for words in ("Figures", "Tables", "no statement about the paper"):
             assert words in start
         browser.evaluate("[...document.querySelectorAll('a')].find(a => a.innerText.trim() == 'Figures').click()")
         browser.wait_until("document.body.innerText.includes('Figure 23')")
@@ -140,10 +141,12 @@ def test_words_change_nothing_and_a_plot_draws_and_does_nothing_else(copy: Proje
     assert copy.planned(*TARGETS).keys() == {*KINDS.values(), "agreement"}
 
 
-def test_change_of_the_preparation_prepares_and_trains_again(copy: Project) -> None:
+def test_change_of_the_preparation_prepares_again_and_trains_nothing(copy: Project) -> None:
+    """Other numbers would be refused, since networks were trained on these (`test_kept_networks`)."""
     copy.change("src/qrt/data/prepare.py", "MIN_ROWS = 100", "MIN_ROWS = 101")
     planned = copy.planned(*TABLES)
-    assert (planned["prepare"], planned["train"], planned["evaluate"]) == (2, 2 * 2, 2 * 2)
+    assert planned["prepare"] == 2
+    assert not {"train", "evaluate"} & planned.keys()
 
 
 def test_more_of_a_study_trains_only_what_is_new_and_less_trains_nothing(copy: Project) -> None:
