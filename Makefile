@@ -36,8 +36,9 @@ $(READY): requirements.lock pyproject.toml
 demo: environment ## the whole workflow on embedded datasets, into demo/
 	@snakemake --profile workflow/profiles/smoke
 	@snakemake --profile workflow/profiles/smoke --report report.html --quiet all
-	@sed -n 's/^\* //p' demo/results_*/statistics/landing.rst | sed 's/\\//g'
-	@echo "Scorecard: demo/paper_figures/scorecard.html; figures and tables beside it. Report: demo/report.html"
+	@sed -n 's/^\* //p' demo/results_*/statistics/scorecard/landing.rst | sed 's/\\//g'
+	@echo "Look first at file://$(CURDIR)/demo/paper_figures/scorecard.html; figures and tables are beside it."
+	@echo "The whole report: file://$(CURDIR)/demo/report.html"
 
 figures: environment ## redraw every figure and table from the results that there are, training nothing
 	@rules="$$(python -c 'from qrt.study.artifacts import ARTIFACTS; print(*ARTIFACTS)')"

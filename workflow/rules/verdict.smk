@@ -8,7 +8,6 @@ rule verdicts:
             LAYOUT.table(kind)
             for kind in ("runs", "methods", "curves", "predictions", "times", "maps")
         ],
-        others=FILES.of_other_readings("runs"),
         datasets=rules.table3_datasets.output.csv,
     output:
         verdicts=LAYOUT.statistics("verdicts", "verdicts.csv"),
@@ -24,6 +23,8 @@ rule verdicts:
         runtime=120,
     params:
         code=code_version("qrt.commands.verdicts"),
+        # Not inputs: no rule of this study may make them.
+        others=FILES.stamp_of_other_readings(),
         study=STUDY_JSON,
     shell:
         "python -m qrt verdicts --study {params.study:q} --datasets {input.datasets}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -52,9 +53,11 @@ class StudyNetworks:
         """What the networks of a family say, split by split."""
         return [self.layout.trained(dataset, seed, split, family) for split in self.study.splits]
 
-    def of_other_readings(self, kind: str) -> list[str]:
-        """Rows of networks that a study under another protocol has left in the same folder."""
-        return files_of_other_readings(self.study, kind, self.folder)
+    def stamp_of_other_readings(self) -> str:
+        """Tells whether anything has changed in what studies under other protocols have left in the same folder."""
+        paths = [self.folder / path for path in files_of_other_readings(self.study, "runs", self.folder)]
+        stamps = "\n".join(f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in paths)
+        return hashlib.sha256(stamps.encode()).hexdigest()[:16] if paths else ""
 
     def records(self, datasets: Sequence[str] | None = None) -> list[str]:
         """The records of prepared datasets."""
