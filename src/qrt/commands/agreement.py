@@ -28,13 +28,15 @@ def run(options: argparse.Namespace) -> None:
     from qrt.figures.agreement import draw_agreement
     from qrt.pages.agreement import agreement_markdown, agreement_page
     from qrt.pages.study_words import study_words
+    from qrt.results.study_networks import StudyNetworks
     from qrt.statistics.agreement import agreement_statistics, figure1_agreement, split_differences, time_agreement
     from qrt.statistics.metrics import figure_metrics
     from qrt.statistics.times import RELEASED, time_ratios
     from qrt.study.config import StudyConfig
 
     config = StudyConfig.from_facts(options.study)
-    study = study_words(config, pd.read_csv(options.datasets))
+    finished = StudyNetworks(config).finished_datasets()
+    study = study_words(config, pd.read_csv(options.datasets), finished)
     per_split = split_differences(pd.read_parquet(options.methods), f"test_{figure_metrics(config.protocol)['NLL']}")
     figure2 = agreement_statistics(pd.read_csv(options.differences), published.figure2(), per_split)
     times = time_agreement(time_ratios(pd.read_csv(options.times), RELEASED))

@@ -28,10 +28,13 @@ def run(options: argparse.Namespace) -> None:
     from qrt.pages.landing import landing_page
     from qrt.pages.readings import summary_lines
     from qrt.pages.study_words import study_words
+    from qrt.results.study_networks import StudyNetworks
     from qrt.study.config import StudyConfig
 
     verdicts, numbers = read_verdicts(options.verdicts), pd.read_csv(options.numbers)
-    study = study_words(StudyConfig.from_facts(options.study), pd.read_csv(options.datasets))
+    config = StudyConfig.from_facts(options.study)
+    finished = StudyNetworks(config).finished_datasets()
+    study = study_words(config, pd.read_csv(options.datasets), finished)
     frozen = frozen_state().words
     write_text(options.out / "scorecard.csv", scorecard.scorecard_csv(verdicts, study).to_csv(index=False))
     write_text(options.out / "scorecard.html", scorecard.scorecard_page(verdicts, study, frozen))

@@ -27,6 +27,7 @@ def run(options: argparse.Namespace) -> None:
     from qrt.figures.seeds import draw_seeds
     from qrt.pages.seeds import seeds_markdown, seeds_page
     from qrt.pages.study_words import study_words
+    from qrt.results.study_networks import StudyNetworks
     from qrt.results.tables import read_frames
     from qrt.statistics.metrics import figure_metrics
     from qrt.statistics.seeds import seed_statistics
@@ -34,7 +35,8 @@ def run(options: argparse.Namespace) -> None:
     from qrt.text.words import counted
 
     config = StudyConfig.from_facts(options.study)
-    study = study_words(config, pd.read_csv(options.datasets))
+    finished = StudyNetworks(config).finished_datasets()
+    study = study_words(config, pd.read_csv(options.datasets), finished)
     statistics = seed_statistics(read_frames(options.methods, "methods"), figure_metrics(config.protocol))
     # Networks that are trained for a few epochs have nothing to do with the published values.
     theirs = published.figure2() if config.published and not study.demonstration else None

@@ -35,7 +35,7 @@ def draw_agreement(points: pd.DataFrame) -> Figure:
     methods = list(points["method"].unique())
     widths = [*[1.0] * len(methods), 0.85]
     figure, grid = plt.subplots(1, len(widths), figsize=(style.TWO_COLUMNS, HEIGHT), width_ratios=widths, squeeze=False)
-    figure.subplots_adjust(left=0.075, right=0.99, top=0.84, bottom=0.64 / HEIGHT, wspace=0.3)
+    figure.subplots_adjust(left=0.09, right=0.99, top=0.84, bottom=0.64 / HEIGHT, wspace=0.3)
     low, high = _range(points)
     for axes, method in zip(grid[0], methods, strict=False):
         _draw_panel(axes, points[points["method"] == method], method, low, high)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -45,9 +45,11 @@ class StudyWords:
         return f"{asked} ({self.of_paper} of the paper's {len(paper_datasets())}), {counted(self.splits, 'split')}"
 
 
-def study_words(study: StudyConfig, dataset_table: pd.DataFrame) -> StudyWords:
-    """The words for a study whose datasets are those of Table 3."""
+def study_words(study: StudyConfig, dataset_table: pd.DataFrame, finished: Collection[str] | None = None) -> StudyWords:
+    """The words for a study whose datasets are those of Table 3, of which those `finished` have results; None: all."""
     available = dataset_table[dataset_table["status"] != "unavailable"]
+    if finished is not None:
+        available = available[available["dataset"].isin(list(finished))]
     return StudyWords(
         protocol=describe(study.protocol_name, study.protocol),
         other=other_preset(study),

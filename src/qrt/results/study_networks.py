@@ -49,6 +49,12 @@ class StudyNetworks:
             for family in self.plan.families_on(dataset, names)
         )
 
+    def finished_datasets(self) -> list[str] | None:
+        """With `only_finished` the datasets that have results; None where all are to have them."""
+        if not self.study.only_finished:
+            return None
+        return [name for name in self.study.datasets if self.evaluated("runs", datasets=[name], seeds=[0])]
+
     def trained(self, dataset: str, seed: int | str, family: str) -> list[str]:
         """What the networks of a family say, split by split."""
         return [self.layout.trained(dataset, seed, split, family) for split in self.study.splits]
