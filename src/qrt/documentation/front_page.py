@@ -89,10 +89,14 @@ def _what_was_done(manifest: dict[str, Any]) -> str:
     words = ", ".join(f"{what} on {count} datasets" for what, count in parts.items() if count)
     return (
         f"**So far**: {manifest['networks']:,} networks on {counted(len(manifest['datasets']), 'dataset')} of the "
-        f"paper's {total}, five splits each: {words}. Training took {number(manifest['cpu_hours'])} hours of one core; "
-        f"the authors' whole study took {PUBLISHED_CPU_HOURS:,}. The rest is planned in "
+        f"paper's {total}, five splits each: {words}. Training took {_hours(manifest['cpu_hours'])} of one core; "
+        f"the authors' whole study took {PUBLISHED_CPU_HOURS:,} hours. The rest is planned in "
         "[replication/steps.yaml](replication/steps.yaml)."
     )
+
+
+def _hours(hours: float) -> str:
+    return f"{number(hours)} hours" if hours >= 2 else f"{60 * hours:.0f} minutes"
 
 
 def _abstract(paper: pd.DataFrame, released: pd.DataFrame) -> list[str]:
