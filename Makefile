@@ -28,6 +28,7 @@ $(READY): requirements.lock pyproject.toml
 	}
 	@echo "Installing the packages of requirements.lock into $(ENVIRONMENT) (once, a few minutes) ..."
 	@rm -rf .venv $(ENVIRONMENT)
+	@hash -r # the Python found before may have been that of the old environment
 	@$(PYTHON) -m venv $(ENVIRONMENT)
 	@$(ENVIRONMENT)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	@$(ENVIRONMENT)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

@@ -24,6 +24,7 @@ from qrt.pages.strip import strip
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import ALL_SWITCHES
 from qrt.pages.switches import SWITCHES as DESCRIBED
+from qrt.results.readings import study_on_datasets_of
 from qrt.statistics.agreement import Agreement
 from qrt.study.protocol import PROTOCOLS, Protocol
 from qrt.text.words import counted, interval, listed, number, p_value, percent
@@ -139,6 +140,17 @@ def test_what_was_not_run_under_one_reading_has_not_changed() -> None:
     assert changed_verdicts(small_verdicts(), "sd").run == "yes"
     assert changed_verdicts(small_verdicts(), "kernel_width").run == "no"
     assert changed_verdicts(small_verdicts(), "time_per_epoch").run == "no"  # not even a row
+
+
+def test_what_a_switch_changes_is_told_on_its_own_datasets() -> None:
+    verdicts = small_verdicts()
+    changed = changed_verdicts(verdicts, "sd").changed
+    # With the datasets of `sd` alone the study says the same, so that the switch itself changes nothing.
+    same = verdicts[verdicts["reading"] == "sd"].assign(reading=study_on_datasets_of("sd"))
+    found = changed_verdicts(pd.concat([verdicts, same], ignore_index=True), "sd")
+    assert len(changed) > 0
+    assert found.changed.empty
+    assert (found.judged, found.lost) == (changed_verdicts(verdicts, "sd").judged, 0)
 
 
 def test_switches_that_change_a_verdict_are_listed_per_claim() -> None:

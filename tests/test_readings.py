@@ -17,7 +17,15 @@ from qrt.claims import verdict_job
 from qrt.claims.claim import paper_claims
 from qrt.claims.verdict import VERDICTS
 from qrt.claims.verdict_job import KEY_NUMBERS, Pool, judge_readings, read_verdicts
-from qrt.results.readings import OTHER, STUDY, families_of_other_readings, read_methods, readings
+from qrt.results.readings import (
+    OTHER,
+    STUDY,
+    families_of_other_readings,
+    on_datasets_of,
+    read_methods,
+    readings,
+    study_on_datasets_of,
+)
 from qrt.results.tables import METRICS, RUNS, TABLES, as_table
 from qrt.results.tuning import tuned_methods
 from qrt.study.config import StudyConfig, load_config, read_schema
@@ -118,6 +126,16 @@ def test_method_is_read_only_if_all_its_networks_were_trained() -> None:
     assert "QRTC" in names(read["bandwidth_grid"]), "the study of bandwidths has trained them"
 
 
+def test_reading_of_some_datasets_is_compared_with_the_study_on_the_same() -> None:
+    study, runs = study_of(), runs_of()
+    methods = methods_of(study, runs)
+    assert on_datasets_of(methods, methods) is None
+    missing = (methods["method"] == "QRTC") & (methods["dataset"] == DATASETS[0])
+    fewer = on_datasets_of(methods[~missing], methods)
+    assert fewer is not None
+    pd.testing.assert_frame_equal(fewer, methods[~missing].reset_index(drop=True))
+
+
 def test_networks_of_a_study_under_the_other_protocol_are_used() -> None:
     paper, released = study_of(), study_of(protocol="released")
     runs = pd.concat([runs_of(), runs_of("released")], ignore_index=True).drop_duplicates(
@@ -143,8 +161,18 @@ def test_claims_are_judged_under_every_reading(tmp_path: Path, monkeypatch: pyte
     ).assign(duplicates=0.0, train_rows=100, features=4, status="not in the paper", published_duplicates=np.nan)
     empty = {kind: pd.DataFrame(columns=list(TABLES[kind][1])) for kind in ("curves", "predictions", "times", "maps")}
     pool = Pool(runs=runs, methods=methods_of(study, runs), dataset_table=table, **empty)
+    in_part = [OTHER, "kernel_width", "map_centres"]  # these ask for other networks on every dataset
     verdicts, numbers = judge_readings(study, pool, log=lambda line: None)
-    assert verdicts.groupby("reading").size().to_dict() == dict.fromkeys(readings(study), len(claims))
+    assert verdicts.groupby("reading").size().to_dict() == dict.fromkeys(
+        [*readings(study), *map(study_on_datasets_of, in_part)], len(claims)
+    )
+    # Networks for another kernel width were not trained, so that it is read without QRTC, and the study beside it too.
+    same_methods = [
+        set(numbers[numbers["reading"] == reading]["method"])
+        for reading in ("kernel_width", study_on_datasets_of("kernel_width"))
+    ]
+    assert same_methods[0] == same_methods[1]
+    assert "QRTC" in set(numbers[numbers["reading"] == STUDY]["method"])
     assert set(verdicts["verdict"]) <= set(VERDICTS)
     assert list(numbers.columns) == list(KEY_NUMBERS)
     # Three datasets cannot show what 44 would have to show.

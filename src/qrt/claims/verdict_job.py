@@ -13,7 +13,7 @@ from qrt.claims.claim import paper_claims
 from qrt.claims.evidence import Evidence, Workings
 from qrt.claims.judge import COUNTS, FLAGS, NUMBERS, judge
 from qrt.claims.verdict import VERDICTS
-from qrt.results.readings import read_methods, readings
+from qrt.results.readings import on_datasets_of, read_methods, readings, study_on_datasets_of
 from qrt.study.config import StudyConfig
 
 # The last verdict of each claim under the frozen claim and rule, beside the verdicts. No output of the workflow, which
@@ -21,7 +21,7 @@ from qrt.study.config import StudyConfig
 FROZEN_VERDICTS = "frozen_verdicts.csv"
 MAIN_FIGURE = "fig03_main"
 KEY_NUMBERS: dict[str, str] = {
-    "reading": "study, other (the other protocol), or the switch that is changed",
+    "reading": "study, other (the other protocol), a changed switch, or the study on the datasets of one of these",
     "metric": "metric of the main comparison",
     "method": "method, against BASE on the non-discrete datasets",
     "baseline": "BASE",
@@ -51,32 +51,41 @@ class Pool:
 
 
 def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The verdicts (columns of `qrt.claims.judge` after `reading`) and the key numbers of every reading."""
+    """The verdicts (columns of `qrt.claims.judge` after `reading`) and the key numbers of every reading.
+
+    A reading whose networks were trained on some datasets only is followed by the study's own on the same datasets, so
+    that what a switch changes is not mixed up with what fewer datasets change.
+    """
     methods = read_methods(pool.runs, study, pool.methods)
     verdicts, numbers = [], []
     remembered: dict[tuple[Any, ...], Any] = {}
-    demonstration = study.demonstration
-    for reading, protocol in readings(study).items():
-        evidence = Evidence(
-            methods=methods[reading],
-            protocol=protocol,
-            datasets=study.datasets,
-            dataset_table=pool.dataset_table,
-            curves=pool.curves,
-            times=pool.times,
-            predictions=pool.predictions,
-            maps=pool.maps,
-            demonstration=demonstration,
-        )
-        if protocol.kernel_width != study.protocol.kernel_width:
-            evidence = replace(evidence, maps=None)
+    evidence = Evidence(
+        methods=pool.methods,
+        protocol=study.protocol,
+        datasets=study.datasets,
+        dataset_table=pool.dataset_table,
+        curves=pool.curves,
+        times=pool.times,
+        predictions=pool.predictions,
+        maps=pool.maps,
+        demonstration=study.demonstration,
+    )
+
+    def add(reading: str, evidence: Evidence) -> None:
         workings = Workings(evidence, remembered)
         judged = judge(paper_claims(), workings)
-        verdicts.append(judged.assign(reading=reading))
-        numbers += _key_numbers(reading, workings)
+        verdicts.append(judged.assign(reading=reading)[["reading", *judged.columns]])
+        numbers.extend(_key_numbers(reading, workings))
         log(f"{reading}: {_counts(judged)}")
-    columns = ["reading", *judged.columns]
-    return pd.concat(verdicts, ignore_index=True)[columns], pd.DataFrame(numbers, columns=list(KEY_NUMBERS))
+
+    for reading, protocol in readings(study).items():
+        same_kernel = protocol.kernel_width == study.protocol.kernel_width
+        maps = pool.maps if same_kernel else None
+        add(reading, replace(evidence, methods=methods[reading], protocol=protocol, maps=maps))
+        fewer = on_datasets_of(methods[reading], pool.methods)
+        if fewer is not None and len(fewer):
+            add(study_on_datasets_of(reading), replace(evidence, methods=fewer))
+    return pd.concat(verdicts, ignore_index=True), pd.DataFrame(numbers, columns=list(KEY_NUMBERS))
 
 
 def with_frozen_verdicts(verdicts: pd.DataFrame, path: Path) -> pd.DataFrame:

@@ -22,9 +22,10 @@ from qrt.pages.page import (
     table,
     tag,
 )
-from qrt.pages.readings import ChangedVerdicts, changed_by_switch, presentable
+from qrt.pages.readings import ChangedVerdicts, beside, changed_by_switch, presentable
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import BY_NAME, SWITCHES, Switch
+from qrt.results.readings import STUDY
 from qrt.text.formats import escape_markdown, to_markdown
 from qrt.text.words import count, counted, is_missing, listed, number, p_value, percent
 
@@ -61,8 +62,11 @@ def in_order() -> list[Switch]:
 
 
 def before_and_after(key_numbers: pd.DataFrame, switch: str) -> pd.DataFrame:
-    """The key numbers of the study and with one switch changed: metric, method, baseline, <number>_before, _after."""
-    before = key_numbers[key_numbers["reading"] == "study"].drop(columns="reading")
+    """The key numbers of the study and with one switch changed, on the same datasets.
+
+    Columns: metric, method, baseline, <number>_before, <number>_after.
+    """
+    before = key_numbers[key_numbers["reading"] == beside(key_numbers, switch)].drop(columns="reading")
     after = key_numbers[key_numbers["reading"] == switch].drop(columns="reading")
     return before.merge(after, on=_KEY, suffixes=("_before", "_after"))
 
@@ -143,6 +147,22 @@ def _affected_words(switch: Switch, study: StudyWords) -> str:
         f"It concerns {counted(len(names), 'dataset')} of this study: {listed(names)}."
         if names
         else ("It concerns no dataset of this study.")
+    )
+
+
+def _datasets_words(key_numbers: pd.DataFrame, switch: Switch) -> str:
+    """On how many datasets both sides are compared, where networks for the other setting are missing on some."""
+    reading = beside(key_numbers, switch.name)
+    if reading == STUDY:
+        return ""
+    here, all_of_them = (
+        int(key_numbers.loc[key_numbers["reading"] == name, "datasets"].max()) for name in (reading, STUDY)
+    )
+    if here == all_of_them:  # only methods outside the main comparison are missing
+        return "Both sides are compared on the datasets where networks for both settings were trained."
+    return (
+        f"Networks for both settings were trained on {here} of the {counted(all_of_them, 'dataset')} of the main "
+        f"comparison, and both sides are compared on these."
     )
 
 
@@ -233,7 +253,7 @@ def _switch_section(switch: Switch, found: ChangedVerdicts, key_numbers: pd.Data
     if not study.demonstration:
         if switch.name == "sd":
             parts.append(paragraph(tag("strong", QUESTION), " ", sd_answer(key_numbers, study), class_="answer"))
-        parts.append(paragraph(_verdict_words(found, switch)))
+        parts.append(paragraph(f"{_verdict_words(found, switch)} {_datasets_words(key_numbers, switch)}".strip()))
     if len(found.changed):
         parts.append(details("Verdicts that change", _changed_claims(switch, found)))
     parts.append(paragraph(_number_words(numbers, changed)))

@@ -2,6 +2,7 @@
 
 The table `verdicts` has one row per reading and claim (columns: `qrt.claims.judge.COLUMNS`, and `reading`): "study" is
 the study's own protocol, "other" the other preset, and the name of a switch is the study with this one changed alone.
+Where such a reading has some of the datasets only, what it changes is told from the study on the same datasets.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pandas as pd
 from qrt.claims.verdict import VERDICTS
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import SWITCHES
+from qrt.results.readings import STUDY, study_on_datasets_of
 from qrt.text.words import counted, listed
 
 NOT_RUN = "not run"
@@ -35,6 +37,12 @@ def presentable(verdicts: pd.DataFrame, study: StudyWords) -> pd.DataFrame:
 def of_reading(verdicts: pd.DataFrame, reading: str) -> pd.DataFrame:
     """The rows of one reading, by claim."""
     return verdicts[verdicts["reading"] == reading].set_index("id", drop=False)
+
+
+def beside(table: pd.DataFrame, reading: str) -> str:
+    """The reading of the study to compare another one with: on the same datasets."""
+    same_datasets = study_on_datasets_of(reading)
+    return same_datasets if (table["reading"] == same_datasets).any() else STUDY
 
 
 def marked(claims: pd.DataFrame, mark: str) -> pd.Series:
@@ -78,18 +86,19 @@ class ChangedVerdicts:
 
 
 def changed_verdicts(verdicts: pd.DataFrame, reading: str) -> ChangedVerdicts:
-    """A reading beside the study's own. What was not run under one of them has not changed."""
-    study, other = of_reading(verdicts, "study"), of_reading(verdicts, reading)
+    """A reading beside the study's own on the same datasets. What was not run under one of them has not changed."""
+    study, other = of_reading(verdicts, STUDY), of_reading(verdicts, reading)
+    same_datasets = of_reading(verdicts, beside(verdicts, reading))
     both = pd.DataFrame(
         {
             "id": study["id"],
             "claim": study["claim"],
-            "before": study["verdict"],
+            "before": same_datasets["verdict"].reindex(study.index).fillna(NOT_RUN),
             "after": other["verdict"].reindex(study.index).fillna(NOT_RUN),
         }
     ).reset_index(drop=True)
-    ran = both["before"] != NOT_RUN
-    judged = ran & (both["after"] != NOT_RUN)
+    ran = study["verdict"].to_numpy() != NOT_RUN
+    judged = ran & (both["before"] != NOT_RUN) & (both["after"] != NOT_RUN)
     return ChangedVerdicts(
         judged=int(judged.sum()),
         lost=int((ran & ~judged).sum()),

@@ -24,6 +24,11 @@ STUDY, OTHER = "study", "other"
 _AFTER_TUNING = ("sd", "cohens_d", "ablation_baseline", "time_per_epoch")
 
 
+def study_on_datasets_of(reading: str) -> str:
+    """The name of the study's own reading with only the datasets that another reading has."""
+    return f"{STUDY} on the datasets of {reading}"
+
+
 def other_preset(study: StudyConfig) -> str:
     """The protocol that the study does not follow."""
     return "released" if study.protocol_name == "paper" else "paper"
@@ -76,3 +81,10 @@ def read_methods(runs: pd.DataFrame, study: StudyConfig, methods: pd.DataFrame) 
         parts = [tuned_methods(runs, one, protocol) for one in experiments]
         tuned[reading] = pd.concat(parts, ignore_index=True)
     return tuned
+
+
+def on_datasets_of(reading: pd.DataFrame, methods: pd.DataFrame) -> pd.DataFrame | None:
+    """The rows of the study's `methods` on those datasets where a `reading` has the method; None: it has them all."""
+    key = ["experiment", "method", "dataset"]
+    there = pd.MultiIndex.from_frame(methods[key]).isin(pd.MultiIndex.from_frame(reading[key]))
+    return None if there.all() else methods[there].reset_index(drop=True)
