@@ -1,7 +1,7 @@
 """What the study costs by the formula of src/qrt/study/cost.py: CPU-hours by protocol, scope and base model.
 
     python benchmarks/study_cost.py
-    python benchmarks/study_cost.py --measured results/networks    compare with the jobs that a study has finished
+    python benchmarks/study_cost.py --measured .    compare with the jobs that the study in a folder has finished
 
 All 57 datasets, 5 splits. Takes a few seconds and trains nothing.
 """
@@ -9,6 +9,7 @@ All 57 datasets, 5 splits. Takes a few seconds and trains nothing.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +18,16 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from measuring import PROJECT
-from qrt.results.layout import Layout
 from qrt.running.study_files import StudyFiles
 from qrt.study.config import load_config, read_schema
-from qrt.study.cost import START_SECONDS, TrainingJob
+from qrt.study.cost import TrainingJob
 from qrt.study.experiments import BASE_MODELS
 from qrt.study.protocol import PROTOCOLS
 
 SCOPES = ("main", "published", "everything")
 CORES = 40
 CLOSE = 1.5  # a factor
+_TOOK = re.compile(r"^took ([0-9.]+) s of processor time", re.MULTILINE)
 
 
 def study(protocol: str, scope: str) -> StudyFiles:
@@ -67,7 +68,7 @@ def print_costs() -> None:
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished training job: seconds and epochs beside those expected. Seconds are of the wall clock."""
+    """A finished training job: processor seconds and epochs beside those expected."""
 
     name: str
     seconds: float
@@ -76,9 +77,8 @@ class Finished:
     expected_epochs: float
 
 
-def finished_jobs(networks: Path) -> Iterator[Finished]:
-    """The jobs that a study has left in its folder of networks."""
-    layout = Layout("", str(networks))
+def finished_jobs(folder: Path) -> Iterator[Finished]:
+    """The jobs that the study in `folder` has left: their networks, and their logs with what they took."""
     seen = set()
     for protocol in PROTOCOLS:
         files = study(protocol, "everything")
@@ -86,37 +86,41 @@ def finished_jobs(networks: Path) -> Iterator[Finished]:
             for family in files.plan.families_on(dataset):
                 job = files.training_job(dataset, family)
                 for split in files.study.splits:
-                    path = Path(layout.trained(dataset, 0, split, family))
-                    if path in seen or not path.exists():
+                    path = folder / files.layout.trained(dataset, 0, split, family)
+                    took = _TOOK.findall(_text(folder / files.layout.training_log(dataset, 0, split, family)))
+                    if path in seen or not path.exists() or not took:
                         continue
                     seen.add(path)
-                    table = pq.read_table(path, columns=["status", "epochs", "train_seconds"])
+                    table = pq.read_table(path, columns=["status", "epochs"])
                     if set(table["status"].to_pylist()) != {"ok"}:
                         continue
                     yield Finished(
                         f"{dataset}, split {split}, {family}",
-                        START_SECONDS + sum(table["train_seconds"].to_pylist()),
+                        float(took[-1]),
                         job.seconds,
                         float(np.mean(table["epochs"].to_pylist())),
                         float(np.mean([job.epochs_of(network) for network in job.family.networks])),
                     )
 
 
-def print_comparison(networks: Path) -> None:
-    """Each finished job, and how many are close to the formula up to one common factor for the load of the machine."""
-    found = list(finished_jobs(networks))
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def print_comparison(folder: Path) -> None:
+    """Each finished job, how many are close to the formula, and both sums."""
+    found = list(finished_jobs(folder))
     if not found:
-        raise SystemExit(f"no finished training job in {networks}")
+        raise SystemExit(f"no finished training job with what it took in {folder}")
     seconds = np.array([job.seconds / job.expected_seconds for job in found])
     epochs = np.array([job.epochs / job.expected_epochs for job in found])
-    factor = float(np.median(seconds))
-    print(f"{'job':80}{'seconds':>9}{'formula':>9}{'epochs':>8}{'formula':>9}")
+    print(f"{'job':80}{'CPU s':>9}{'formula':>9}{'epochs':>8}{'formula':>9}")
     for job in found:
         print(f"{job.name:80}{job.seconds:9.1f}{job.expected_seconds:9.1f}{job.epochs:8.0f}{job.expected_epochs:9.0f}")
-    print(f"{len(found)} jobs; wall seconds / formula: median {factor:.2f}")
-    print(
-        f"within a factor of {CLOSE} once divided by it: {_close(seconds / factor):.0%}; epochs: {_close(epochs):.0%}"
-    )
+    print(f"{len(found)} jobs; processor seconds / formula: median {float(np.median(seconds)):.2f}")
+    print(f"within a factor of {CLOSE}: {_close(seconds):.0%}; epochs: {_close(epochs):.0%}")
+    hours, expected = sum(job.seconds for job in found) / 3600, sum(job.expected_seconds for job in found) / 3600
+    print(f"in all {hours:.2f} CPU-hours, by the formula {expected:.2f}")
 
 
 def _close(ratios: np.ndarray) -> float:
@@ -125,7 +129,7 @@ def _close(ratios: np.ndarray) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--measured", type=Path, metavar="FOLDER", help="a study's folder of networks")
+    parser.add_argument("--measured", type=Path, metavar="FOLDER", help="where a study ran")
     folder = parser.parse_args().measured
     if folder:
         print_comparison(folder)

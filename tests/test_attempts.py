@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -150,6 +151,15 @@ def test_training_that_is_given_up_leaves_a_row_for_each_network(tmp_path: Path)
     assert {network.status for network in networks} == {"failed"}
     assert all("killed with 3 MB and 2 min" in network.reason for network in networks)
     assert not any(network.outputs for network in networks)
+
+
+def test_log_of_training_ends_with_what_it_took(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fetch_into(tmp_path, "linear")
+    prepare_in(tmp_path, "linear")
+    assert main(train_command(tmp_path, 1)) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert (found := re.fullmatch(r"took ([\d.]+) s of processor time and (\d+) MB at most", last))
+    assert (float(found[1]) > 0, int(found[2]) > 50) == (True, True)
 
 
 def test_giving_up_does_not_take_the_memory_of_torch(tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import pkgutil
+import resource
 import sys
 
 from qrt import commands
 from qrt.errors import UserError
 
 _SHARED = "arguments"  # the one module beside the commands
+_LONG = ("train", "evaluate", "time")  # commands whose log ends with what they took
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,14 +24,23 @@ def main(arguments: list[str] | None = None) -> int:
         words = (command.__doc__ or "").splitlines()[0]
         command_parser = parsers.add_parser(name, help=words, description=words)
         command.add_arguments(command_parser)
-        command_parser.set_defaults(run=command.run)
+        command_parser.set_defaults(run=command.run, command=name)
     options = parser.parse_args(arguments)
     try:
         options.run(options)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    if options.command in _LONG:
+        print(what_it_took(), flush=True)
     return 0
+
+
+def what_it_took() -> str:
+    """Processor time and memory of this process so far, in words."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    unit = 1e6 if sys.platform == "darwin" else 1e3  # bytes there, kilobytes elsewhere
+    return f"took {used.ru_utime + used.ru_stime:.1f} s of processor time and {used.ru_maxrss / unit:.0f} MB at most"
 
 
 if __name__ == "__main__":
