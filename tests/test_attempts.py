@@ -135,7 +135,7 @@ def test_results_of_given_up_jobs_are_named(tmp_path: Path) -> None:
 def train_command(folder: Path, attempt: int) -> list[str]:
     return [
         *("train", "linear", "0", "--data", f"{folder}/prepared/linear", "--family", FAMILY.json),
-        *("--training", '{"max_epochs": 1, "patience": 1}', "--out", f"{folder}/networks.parquet"),
+        *("--training", '{"max_epochs": 2, "patience": 1}', "--out", f"{folder}/networks.parquet"),
         *("--attempt", str(attempt), "--asked", "1 MB and 2 min", "--log", f"{folder}/job.log"),
     ]
 
