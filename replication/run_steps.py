@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,31 @@ import yaml
 from qrt.data.sheet import paper_datasets
 
 STEPS = Path(__file__).with_name("steps.yaml")
-# Training rows up to which datasets share a call of Snakemake; larger ones have one each.
+# Training rows up to which datasets share a call of Snakemake; of larger ones two share one, so that no core waits while the
+# last job of one of them ends.
 GROUPS = (700, 2_000, 5_000, 9_000, 14_000)
 
 
 def dataset_groups(up_to: int, available: set[str]) -> list[list[str]]:
-    """The datasets of a step by size, in groups that share a call."""
+    """The datasets with so many training rows at most by size, in groups that share a call."""
     rows = {name: row.published.train_rows for name, row in paper_datasets().items() if name in available}
     names = sorted((name for name in rows if rows[name] <= up_to), key=lambda name: rows[name])
     groups: list[list[str]] = []
     for low, high in zip((0, *GROUPS), GROUPS, strict=False):
         groups.append([name for name in names if low < rows[name] <= high])
-    groups += [[name] for name in names if rows[name] > GROUPS[-1]]
+    large = [name for name in names if rows[name] > GROUPS[-1]]
+    groups += [large[first : first + 2] for first in range(0, len(large), 2)]
     return [group for group in groups if group]
+
+
+def planned(numbers: list[str], up_to: int) -> Iterator[tuple[str, dict[str, Any], int]]:
+    """Name, settings and most training rows of each step in the order of steps.yaml; all steps without `numbers`."""
+    plan = yaml.safe_load(STEPS.read_text(encoding="utf-8"))
+    for line in plan["order"]:
+        for number in map(str, line["steps"]):
+            for name, step in plan["steps"].items():
+                if name.split()[0] == number and (not numbers or number in numbers):
+                    yield name, step, min(line["up_to"], up_to)
 
 
 def call(step: dict[str, Any], datasets: list[str], mirror: str, cores: int, until: float) -> bool:
@@ -68,24 +81,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mirror", default="../shared/datasets", help="folder with the datasets")
     parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--steps", nargs="*", default=[], help="beginnings of the names of steps, for example 1 2; all")
+    parser.add_argument("--steps", nargs="*", default=[], help="numbers of steps, for example 1 2; else all")
     parser.add_argument("--up-to", type=int, default=10**9, help="only datasets with so many training rows at most")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
     options = parser.parse_args()
     until = time.time() + 60 * options.minutes
     with Path(options.mirror, "manifest.csv").open(encoding="utf-8", newline="") as manifest:
         available = {row["name"] for row in csv.DictReader(manifest) if row["file"]}
-    for step in yaml.safe_load(STEPS.read_text(encoding="utf-8")):
-        if options.steps and step["name"].split()[0] not in options.steps:
-            continue
-        for datasets in dataset_groups(min(options.up_to, step.get("up_to", options.up_to)), available):
+    finished: set[tuple[str, str]] = set()
+    for name, step, up_to in planned(options.steps, options.up_to):
+        left = {dataset for dataset in available if (name, dataset) not in finished}
+        for datasets in dataset_groups(up_to, left):
             start = time.time()
             done = call(step, datasets, options.mirror, options.cores, until)
-            words = "finished" if done else "not finished"
-            print(
-                f"step {step['name']}: {', '.join(datasets)}: {words} in {(time.time() - start) / 60:.1f} min",
-                flush=True,
-            )
+            if done:
+                finished |= {(name, dataset) for dataset in datasets}
+            words = f"{'finished' if done else 'not finished'} in {(time.time() - start) / 60:.1f} min"
+            print(f"step {name}: {', '.join(datasets)}: {words}", flush=True)
             if time.time() > until:
                 return 0
     return 0
