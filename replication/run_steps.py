@@ -22,8 +22,8 @@ import yaml
 from qrt.data.sheet import paper_datasets
 
 STEPS = Path(__file__).with_name("steps.yaml")
-# Training rows up to which datasets share a call of Snakemake; of larger ones two share one, so that no core waits while the
-# last job of one of them ends.
+# Training rows up to which datasets share a call of Snakemake; of larger ones two share one, so that no core waits for the
+# last job of one of them.
 GROUPS = (700, 2_000, 5_000, 9_000, 14_000)
 
 
