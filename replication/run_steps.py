@@ -22,8 +22,7 @@ import yaml
 from qrt.data.sheet import paper_datasets
 
 STEPS = Path(__file__).with_name("steps.yaml")
-# Training rows up to which datasets share a call of Snakemake; of larger ones two share one, so that no core waits for the
-# last job of one of them.
+# Training rows up to which datasets share a call of Snakemake. Larger ones share it by twos, so that no core waits.
 GROUPS = (700, 2_000, 5_000, 9_000, 14_000)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 
 from conftest import PROJECT
 from qrt.documentation.front_page import front_page, with_front_page
-from qrt.results.archive import read_manifest, unpack
+from qrt.errors import UserError
+from qrt.results.archive import pack, read_manifest, unpack
 from qrt.results.layout import PUBLISHED_LAYOUTS
 from support.snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
 
@@ -39,6 +41,25 @@ def test_published_results_are_of_one_version_of_the_code() -> None:
     manifest = read_manifest(ARCHIVE)
     assert len(manifest["codes"]) == 1 or manifest["mixed"]
     assert sum(path.stat().st_size for path in ARCHIVE.rglob("*")) < 80e6
+
+
+@published
+def test_packing_what_was_restored_gives_the_same_archive(tmp_path: Path) -> None:
+    restored = tmp_path / "study"
+    unpack(ARCHIVE, restored, PUBLISHED_LAYOUTS)
+    pack(restored, PUBLISHED_LAYOUTS, tmp_path / "archive", {})
+    assert read_manifest(tmp_path / "archive")["files"] == read_manifest(ARCHIVE)["files"]
+
+
+@published
+def test_archive_is_not_replaced_by_one_with_fewer_networks(tmp_path: Path) -> None:
+    archive, study = tmp_path / "archive", tmp_path / "study"
+    shutil.copytree(ARCHIVE, archive)
+    unpack(archive, study, PUBLISHED_LAYOUTS)
+    next(study.glob("results/networks/Yacht/seed0/*.qrt.*.runs.parquet")).unlink()
+    with pytest.raises(UserError, match=r"networks on Yacht that this study does not have: mlp-3\.qrt.*restore"):
+        pack(study, PUBLISHED_LAYOUTS, archive, {})
+    assert read_manifest(archive) == read_manifest(ARCHIVE)
 
 
 @published

@@ -77,7 +77,7 @@ def _what_was_done(manifest: dict[str, Any]) -> str:
 
     def finished(name: str) -> int:
         """Datasets on which a family is finished, whichever scale of x they have (row 13)."""
-        return families.get(name, 0) + families.get(f"{name}.epsilon", 0)
+        return len({*families.get(name, ()), *families.get(f"{name}.epsilon", ())})
 
     parts = {
         "the main comparison under the released code's protocol": finished("mlp-3.qrt.scale.second_pass"),

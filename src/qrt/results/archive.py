@@ -27,6 +27,7 @@ from qrt.results.tables import TABLES
 KINDS = ("runs", "curves", "predictions")
 MANIFEST = "manifest.json"
 _MEASURED = ("val_", "test_", "train_", "nll", "alpha_entropy_pit", "pce", "density", "y", "target", "seconds_per_")
+_SUMMARY = ["dataset", "split", "seed", "family", "variant", "data", "code", "cpu", "train_seconds", "status"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Contents:
     processors: dict[str, int]
     cpu_hours: float
     datasets: dict[str, str]  # name -> checksum of the prepared data
-    families: dict[str, int]  # family -> datasets on which it is finished, with the first seed
+    families: dict[str, list[str]]  # family -> datasets on which it is finished, with the first seed
 
 
 def pack(
@@ -50,39 +51,21 @@ def pack(
     Results that were trained by different code or on different data are refused, unless `mixed` says why they belong
     together; so are damaged ones.
     """
-    layout = next(iter(layouts.values()))
-    rows: dict[str, int] = dict.fromkeys((*KINDS, "times"), 0)
-    summaries, written = [], []
-    for dataset in sorted(path.name for path in (folder / layout.networks).iterdir() if path.is_dir()):
-        for kind in KINDS:
-            table = read_tables(
-                sorted((folder / layout.networks / dataset).glob(f"seed*/*.{kind}.parquet")), _columns(kind)
-            )
-            if not len(table):
-                continue
-            written.append(_write(archive / "networks" / f"{dataset}.{kind}.parquet", table))
-            rows[kind] += len(table)
-            if kind == "runs":
-                summaries.append(
-                    table.select(
-                        [
-                            "dataset",
-                            "split",
-                            "seed",
-                            "family",
-                            "variant",
-                            "data",
-                            "code",
-                            "cpu",
-                            "train_seconds",
-                            "status",
-                        ]
-                    )
-                )
+    networks = folder / next(iter(layouts.values())).networks
+    datasets = sorted(path.name for path in networks.iterdir() if path.is_dir()) if networks.is_dir() else []
+    summaries = [table.select(_SUMMARY) for dataset in datasets if len(table := _finished(networks / dataset, "runs"))]
     if not summaries:
-        raise UserError(f"{folder / layout.networks}: there are no finished results to publish; run the study first")
+        raise UserError(f"{networks}: there are no finished results to publish; run the study first")
+    _refuse_loss(summaries, archive)
+    rows: dict[str, int] = dict.fromkeys((*KINDS, "times"), 0)
     contents = _contents(pa.concat_tables(summaries), rows)
     _refuse_mixture(contents, summaries, mixed)
+    written = []
+    for dataset in datasets:
+        for kind in KINDS:
+            if len(table := _finished(networks / dataset, kind)):
+                written.append(_write(archive / "networks" / f"{dataset}.{kind}.parquet", table))
+                rows[kind] += len(table)
     for name, one in layouts.items():
         times = read_tables(sorted((folder / one.results / "times").glob("*/split*.parquet")), _columns("times"))
         if len(times):
@@ -97,6 +80,11 @@ def pack(
     manifest["files"] = {str(path.relative_to(archive)): file_sha256(path) for path in sorted(written)}
     write_json(archive / MANIFEST, manifest)
     return contents
+
+
+def _finished(folder: Path, kind: str) -> pa.Table:
+    """All rows of a kind that a study has of the dataset with this folder."""
+    return read_tables(sorted(folder.glob(f"seed*/*.{kind}.parquet")), _columns(kind))
 
 
 def unpack(archive: Path, folder: Path, layouts: Mapping[str, Layout]) -> int:
@@ -212,10 +200,12 @@ def _contents(runs: pa.Table, rows: dict[str, int]) -> Contents:
     )
 
 
-def _finished_families(networks: pa.Table) -> dict[str, int]:
+def _finished_families(networks: pa.Table) -> dict[str, list[str]]:
     first = networks.filter(pc.equal(networks["seed"], 0))
-    places = first.group_by(["family", "dataset"]).aggregate([])
-    return _counts(places["family"])
+    found: dict[str, list[str]] = {}
+    for place in first.group_by(["family", "dataset"]).aggregate([]).to_pylist():
+        found.setdefault(place["family"], []).append(place["dataset"])
+    return {family: sorted(datasets) for family, datasets in sorted(found.items())}
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:
@@ -235,6 +225,23 @@ def _refuse_mixture(contents: Contents, summaries: Iterable[pa.Table], mixed: st
             f"the networks were trained by {len(contents.codes)} versions of the code ({contents.codes}). Train those "
             "of the old version again (--forcerun), or say with --mixed why they belong together"
         )
+
+
+def _refuse_loss(summaries: Iterable[pa.Table], archive: Path) -> None:
+    """Networks that were published stay published: a study that does not have them must not replace the archive."""
+    place = ["family", "seed"]
+    now = {table["dataset"][0].as_py(): _pairs(table.select(place)) for table in summaries}
+    for dataset, kind, path in _packed_networks(archive):
+        if kind == "runs" and (lost := _pairs(pq.read_table(path, columns=place)) - now.get(dataset, set())):
+            names = ", ".join(sorted({family for family, _ in lost}))
+            raise UserError(
+                f"{archive} has networks on {dataset} that this study does not have: {names}. Bring them here first "
+                "with `python -m qrt restore`, or remove the folder if its results are to be replaced"
+            )
+
+
+def _pairs(table: pa.Table) -> set[tuple[str, int]]:
+    return {tuple(row.values()) for row in table.group_by(table.column_names).aggregate([]).to_pylist()}
 
 
 def _remove_others(archive: Path, written: list[Path]) -> None:
