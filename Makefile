@@ -47,9 +47,12 @@ figures: environment ## redraw every figure and table from the results that ther
 
 replication: environment ## draw everything again from the published results: no data, no network, no training
 	@python -m qrt restore
-	@snakemake --cores all --configfile replication/released.yaml
-	@snakemake --cores all --configfile replication/paper.yaml
+	@for study in released paper; do
+		snakemake --cores all --configfile replication/$$study.yaml
+		snakemake --configfile replication/$$study.yaml --report report_$$study.html --quiet all
+	done
 	@echo "Look first at file://$(CURDIR)/paper_figures/scorecard.html"
+	@echo "Everything on one page: file://$(CURDIR)/report_paper.html and file://$(CURDIR)/report_released.html"
 
 publish: environment ## pack finished results of this folder into replication/results
 	@python -m qrt publish
