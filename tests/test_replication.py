@@ -79,19 +79,28 @@ def test_published_figures_are_drawn_again_byte_for_byte(study: str, tmp_path: P
         assert (tmp_path / target).read_bytes() == (PROJECT / target).read_bytes(), target
 
 
+# What is asked for beyond the published results on Yacht -> the jobs that are new.
+NEW = {
+    "one more dataset": (["datasets=[Yacht,linear]"], {"train": 10, "evaluate": 2}),
+    "one more seed": (["datasets=[Yacht]", "seeds=2"], {"train": 10, "evaluate": 2}),
+    "one more experiment": (["datasets=[Yacht]", "switches={kernel_width: variance}"], {"train": 5, "evaluate": 1}),
+}
+
+
 @published
 @pytest.mark.workflow
-def test_one_more_dataset_plans_only_what_is_new(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", NEW)
+def test_one_more_thing_plans_only_what_is_new(what: str, tmp_path: Path) -> None:
     unpack(ARCHIVE, tmp_path, PUBLISHED_LAYOUTS)
     study = ["protocol=released", "scope=main", "base_models=[MLP-3]", "methods=[BASE,QRC,QRT,QRTC]"]
-    settings = ["--config", *study, "datasets=[Yacht,linear]"]
+    asked, jobs = NEW[what]
     call = subprocess.run(
-        [*SNAKEMAKE, *DRY_RUN, "--directory", str(tmp_path), *settings, "--", "networks"],
+        [*SNAKEMAKE, *DRY_RUN, "--directory", str(tmp_path), "--config", *study, *asked, "--", "networks"],
         cwd=PROJECT,
         env=environment(),
         capture_output=True,
         text=True,
         check=False,
     )
-    # Two families on five splits of the new dataset, and nothing of Yacht.
-    assert planned_jobs(call) == {"fetch": 1, "prepare": 1, "train": 10, "evaluate": 2, "networks": 1}
+    # The data of one dataset is fetched and prepared, and nothing that was published is trained or evaluated again.
+    assert planned_jobs(call) == {"fetch": 1, "prepare": 1, "networks": 1} | jobs

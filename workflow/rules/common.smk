@@ -1,5 +1,6 @@
 # What the rules share: the checked configuration, its files, and the resources to ask for.
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -70,8 +71,22 @@ def fetch_version(wildcards):
     return RAW_FORMAT
 
 
-def record_for(output):
-    """Input: the record of the prepared data, for a job that writes `output`.
+EVALUATED = LAYOUT.evaluated("{dataset}", "{seed}", "{family}", "runs")
+# Networks that were evaluated need not be there any more: they were restored, or their outputs are not kept.
+TRAINED_OR_EVALUATED = (
+    LAYOUT.trained("{dataset}", "{seed}", "{split}", "{family}"),
+    EVALUATED,
+)
+
+
+def is_finished(wildcards, results):
+    """Whether one of these results is there, after which a job has nothing to do."""
+    files = (Path(one.format(**dict(wildcards.items()))) for one in results)
+    return any(file.exists() for file in files)
+
+
+def record_for(*results):
+    """Input: the record of the prepared data, for a job that is finished if there is one of these `results`.
 
     Data that is there does not change (`prepare` refuses it where networks were trained), so preparing it again is no
     reason to train again; data that was unavailable may have come. Snakemake leaves a job out whose inputs are all
@@ -80,10 +95,25 @@ def record_for(output):
 
     def record(wildcards):
         path = LAYOUT.prepared(wildcards.dataset)
-        finished = Path(output.format(**dict(wildcards.items()))).exists()
+        finished = is_finished(wildcards, results)
         return ancient(path) if finished and is_available(Path(path)) else path
 
     return record
+
+
+def arrays_for(names, *results):
+    """Input: arrays of the prepared data, for a job that is finished if there is one of these `results`.
+
+    Where results were restored without their data, data that is prepared for others must not seem new to them.
+    """
+
+    def arrays(wildcards):
+        paths = [LAYOUT.prepared(wildcards.dataset, name) for name in names]
+        if is_finished(wildcards, results) and not all(map(os.path.exists, paths)):
+            return []
+        return [ancient(path) for path in paths]
+
+    return arrays
 
 
 def family_of(wildcards):

@@ -7,8 +7,8 @@ rule evaluate:
         networks=lambda wildcards: FILES.trained(
             wildcards.dataset, wildcards.seed, wildcards.family
         ),
-        record=record_for(LAYOUT.evaluated("{dataset}", "{seed}", "{family}", "runs")),
-        targets=ancient(LAYOUT.prepared("{dataset}", "y.npy")),
+        record=record_for(EVALUATED),
+        targets=arrays_for(["y.npy"], EVALUATED),
     output:
         runs=LAYOUT.evaluated("{dataset}", "{seed}", "{family}", "runs"),
         curves=LAYOUT.evaluated("{dataset}", "{seed}", "{family}", "curves"),

@@ -5,12 +5,8 @@
 rule train:
     """One family of networks on one dataset and split, trained as a stack: what the networks say, and no metric."""
     input:
-        record=record_for(
-            LAYOUT.trained("{dataset}", "{seed}", "{split}", "{family}")
-            if STUDY.keep_outputs
-            else LAYOUT.evaluated("{dataset}", "{seed}", "{family}", "runs")
-        ),
-        arrays=ancient(multiext(LAYOUT.prepared("{dataset}", ""), "x.npy", "y.npy")),
+        record=record_for(*TRAINED_OR_EVALUATED),
+        arrays=arrays_for(["x.npy", "y.npy"], *TRAINED_OR_EVALUATED),
     output:
         trained_file("{dataset}", "{seed}", "{split}", "{family}"),
     log:

@@ -1,0 +1,28 @@
+"""The tutorial: every block of docs/using.md runs, in its order, in an empty folder."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+from conftest import PROJECT
+
+_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_every_block_of_the_tutorial_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = _BLOCK.findall((PROJECT / "docs/using.md").read_text(encoding="utf-8"))
+    names: dict[str, object] = {"__name__": "tutorial"}
+    with mpl.rc_context({"backend": "agg"}):
+        for number, block in enumerate(blocks):
+            exec(compile(block, f"block {number} of docs/using.md", "exec"), names)  # noqa: S102
+    assert len(blocks) >= 8
+    assert (tmp_path / "calibration.png").stat().st_size > 10_000
+    assert (tmp_path / "model.qrt").exists()
+    assert names["quantiles"].shape == (100, 3)  # type: ignore[attr-defined]
+    assert names["tails"].shape == (100, 2)  # type: ignore[attr-defined]
+    assert names["draws"].shape == (100, 1000)  # type: ignore[attr-defined]
