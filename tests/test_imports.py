@@ -23,6 +23,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("engine",),
     ("study",),
     ("training",),
+    ("estimator",),
     ("results",),
     ("statistics",),
     ("figures", "tables"),
