@@ -14,6 +14,7 @@ QRTRegressor.load("model.qrt")
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -396,6 +397,10 @@ def _storable(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
             stored[name] = [one.item() if isinstance(one, np.generic) else one for one in value]
         else:
             stored[name] = value
+        try:
+            json.dumps(stored[name], allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise UnusableInput(f"parameter {name} is {value!r}, which a model file cannot hold") from error
     return stored
 
 
