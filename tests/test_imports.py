@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import qrt
 from conftest import PROJECT
 
 PACKAGE = PROJECT / "src/qrt"
@@ -23,8 +24,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("engine",),
     ("study",),
     ("training",),
-    ("estimator",),
     ("results",),
+    ("estimator",),
     ("statistics",),
     ("figures", "tables"),
     ("claims",),
@@ -128,6 +129,16 @@ def test_circle_is_found(tmp_path: Path) -> None:
 
 
 def test_importing_the_package_is_light() -> None:
-    code = "import sys, qrt; print(*{'numpy', 'pandas', 'pyarrow', 'scipy', 'torch', 'yaml'} & sys.modules.keys())"
+    heavy = {"numpy", "pandas", "pyarrow", "scipy", "sklearn", "torch", "yaml"}
+    code = f"import sys, qrt; print(*{heavy} & sys.modules.keys())"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == ""
+
+
+def test_estimators_are_found_in_the_package_and_nothing_else_is() -> None:
+    from qrt.estimator.regressor import QRTRegressor
+
+    assert qrt.QRTRegressor is QRTRegressor
+    assert "QRTRegressor" in dir(qrt)
+    with pytest.raises(AttributeError, match="QRTClassifier"):
+        qrt.QRTClassifier  # noqa: B018

@@ -1,11 +1,24 @@
-"""Replication of *Probabilistic Calibration by Design for Neural Network Regression* (AISTATS 2024)."""
+"""Replication of *Probabilistic Calibration by Design for Neural Network Regression* (AISTATS 2024).
 
-from typing import Any
+For data of your own: `from qrt import QRTRegressor` (see `qrt.estimator.regressor`). For models of other packages:
+`from qrt import QuantileRecalibrator` (see `qrt.estimator.recalibrator`).
+"""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from qrt.estimator.recalibrator import QuantileRecalibrator
+    from qrt.estimator.regressor import QRTRegressor
+    from qrt.estimator.wrapped_arrays import distribution_from_quantiles, distribution_from_samples
+
+__all__ = ["QRTRegressor", "QuantileRecalibrator", "distribution_from_quantiles", "distribution_from_samples"]
 __version__ = "0.1.0"
 
-# What people with data of their own need, imported when it is asked for: `import qrt` itself stays light.
-_ESTIMATORS = {
+_PLACES = {  # imported when asked for: `import qrt` stays light
+    "QRTRegressor": "qrt.estimator.regressor",
     "QuantileRecalibrator": "qrt.estimator.recalibrator",
     "distribution_from_quantiles": "qrt.estimator.wrapped_arrays",
     "distribution_from_samples": "qrt.estimator.wrapped_arrays",
@@ -13,8 +26,10 @@ _ESTIMATORS = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ESTIMATORS:
-        raise AttributeError(f"module 'qrt' has no attribute {name!r}")
-    from importlib import import_module
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-    return getattr(import_module(_ESTIMATORS[name]), name)
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PLACES])

@@ -46,14 +46,14 @@ class PredictedDistribution:
     """
 
     def __init__(self, predictive: PredictiveDistribution, index: pd.Index | None = None) -> None:
-        self._predictive = predictive
+        self.predictive = predictive
         self.index = index
 
     def __len__(self) -> int:
-        return len(self._predictive.mixture.means)
+        return len(self.predictive.mixture.means)
 
     def __repr__(self) -> str:
-        mixture, maps = self._predictive.mixture, self._predictive.maps
+        mixture, maps = self.predictive.mixture, self.predictive.maps
         on_top = "".join(f", {one.name} map" for one in maps)
         return f"<{type(self).__name__}: {len(self)} rows, mixtures of {mixture.means.shape[1]} Gaussian(s){on_top}>"
 
@@ -136,8 +136,8 @@ class PredictedDistribution:
         return self.ppf([(1 - coverage) / 2, (1 + coverage) / 2])
 
     def _of_rows(self, rows: Tensor) -> PredictiveDistribution:
-        mixture = GaussianMixture(*(values[rows] for values in self._predictive.mixture))
-        return PredictiveDistribution(mixture, self._predictive.maps)
+        mixture = GaussianMixture(*(values[rows] for values in self.predictive.mixture))
+        return PredictiveDistribution(mixture, self.predictive.maps)
 
     def _at_values(self, y: npt.ArrayLike, function: Callable[[PredictiveDistribution, Tensor], Tensor]) -> FloatArray:
         """`function` of the rows' distributions at values `y`, in parts of bounded memory."""
@@ -169,12 +169,12 @@ class PredictedDistribution:
         result = torch.where(levels > 0.5, torch.inf, -torch.inf).double().repeat(len(self), 1)
         inner = (levels > 0) & (levels < 1)
         if bool(inner.any()) and len(self):
-            result[:, inner] = self._predictive.quantile(levels[inner])
+            result[:, inner] = self.predictive.quantile(levels[inner])
         return result
 
     def _moments(self) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of each row, each (rows,)."""
-        mixture, maps = self._predictive.mixture, self._predictive.maps
+        mixture, maps = self.predictive.mixture, self.predictive.maps
         if not maps:
             return gaussian.mean(mixture).numpy(), gaussian.standard_deviation(mixture).numpy()
         # The value that a CRPS would be for is no matter here; the mean of the mixture is in the midst of its mass.
