@@ -13,7 +13,7 @@ READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
 export PATH := $(BIN):$(PATH)
 
-.PHONY: help environment demo figures replication publish freeze report status test test-package test-workflow test-slurm lint bench format docs lock clean
+.PHONY: help environment demo figures replication publish freeze report status test test-package test-workflow test-slurm test-skpro comparison lint bench format docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -81,6 +81,25 @@ test-workflow: environment
 
 test-slurm: environment ## a study on a real Slurm of one node (root and apt; skipped elsewhere)
 	@python tests/slurm/run.py
+
+# skpro, and the packages of the comparison, want other versions than the lock. Each extra has an environment with the versions
+# of the lock but for pandas, which the packages choose; the file in it that make looks for appears when it is complete.
+EXTRAS := .venvs/$(shell cat requirements.lock pyproject.toml | cksum | cut -d ' ' -f 1)
+LOCKED_FOR_EXTRAS := torch numpy scipy scikit-learn pyarrow pytest hypothesis scoringrules
+
+$(EXTRAS)-%/complete: requirements.lock pyproject.toml
+	@rm -rf $(@D)
+	@$(PYTHON) -m venv $(@D)
+	@grep -Ev '^(#|pandas=)' requirements.lock > $(@D)/constraints.txt
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(@D)/constraints.txt \
+		$(LOCKED_FOR_EXTRAS) --editable .[$*]
+	@touch $@
+
+test-skpro: $(EXTRAS)-skpro/complete ## skpro's own checks of the adapter, in an environment of its own
+	@$(EXTRAS)-skpro/bin/python -m pytest tests/test_skpro_adapter.py
+
+comparison: $(EXTRAS)-comparison/complete ## measure NGBoost, CatBoost, crepes and MAPIE beside QRT (QRT_MIRROR=folder with the datasets)
+	@$(EXTRAS)-comparison/bin/python benchmarks/comparison.py
 
 lint: environment ## ruff, mypy, snakefmt, snakemake --lint
 	@ruff check .

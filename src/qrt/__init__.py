@@ -1,6 +1,7 @@
 """Replication of *Probabilistic Calibration by Design for Neural Network Regression* (AISTATS 2024).
 
-For data of your own: `from qrt import QRTRegressor` (see `qrt.estimator.regressor`).
+For data of your own: `from qrt import QRTRegressor` (see `qrt.estimator.regressor`). For models of other packages:
+`from qrt import QuantileRecalibrator` (see `qrt.estimator.recalibrator`).
 """
 
 from __future__ import annotations
@@ -9,12 +10,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from qrt.estimator.recalibrator import QuantileRecalibrator
     from qrt.estimator.regressor import QRTRegressor
+    from qrt.estimator.wrapped_arrays import distribution_from_quantiles, distribution_from_samples
 
-__all__ = ["QRTRegressor"]
+__all__ = ["QRTRegressor", "QuantileRecalibrator", "distribution_from_quantiles", "distribution_from_samples"]
 __version__ = "0.1.0"
 
-_PLACES = {"QRTRegressor": "qrt.estimator.regressor"}  # imported when asked for: `import qrt` stays light
+_PLACES = {  # imported when asked for: `import qrt` stays light
+    "QRTRegressor": "qrt.estimator.regressor",
+    "QuantileRecalibrator": "qrt.estimator.recalibrator",
+    "distribution_from_quantiles": "qrt.estimator.wrapped_arrays",
+    "distribution_from_samples": "qrt.estimator.wrapped_arrays",
+}
 
 
 def __getattr__(name: str) -> Any:
