@@ -13,7 +13,7 @@ READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
 export PATH := $(BIN):$(PATH)
 
-.PHONY: help environment demo figures replication publish freeze report status test test-package test-workflow test-slurm test-skpro comparison lint bench format docs lock clean
+.PHONY: help environment demo figures replication publish freeze report status test test-package test-workflow test-slurm test-skpro comparison lint bench format notebook docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -117,6 +117,9 @@ format: environment ## format the code in place
 	@ruff check --fix .
 	@ruff format .
 	@snakefmt Snakefile workflow
+
+notebook: environment ## run the notebook in examples/ again, in place
+	@jupyter-execute --inplace --NotebookClient.record_timing=False examples/*.ipynb
 
 docs: environment ## rebuild docs/configuration.md and docs/results.md from the schema and the tables
 	@python -m qrt.documentation.configuration workflow/schemas/config.schema.yaml > .docs.partial
