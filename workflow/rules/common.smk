@@ -63,6 +63,13 @@ def own_entry(wildcards):
     return json.dumps(own and own.entry())
 
 
+def fetching_attempt(wildcards):
+    """The number of the attempt to fetch a dataset; an unusable file of the user's is tried again as well."""
+    raw = Path(LAYOUT.raw(wildcards.dataset, "json"))
+    prepared = Path(LAYOUT.prepared(wildcards.dataset))
+    return next_attempt(raw, prepared if wildcards.dataset in STUDY.own_datasets else None)
+
+
 def fetch_version(wildcards):
     """What a fetched table depends on besides its source: the generator, or the form in which it is stored."""
     if wildcards.dataset in EMBEDDED:

@@ -1,7 +1,7 @@
 # What a run does and says when it begins and when it ends.
 from snakemake.logging import logger
 
-from qrt.data.summary import left_out
+from qrt.data.summary import left_out, reasons
 from qrt.running.attempts import given_up
 from qrt.running.forgotten_steps import refuse_unusable_claims
 from qrt.running.interruption import stop_jobs_when_interrupted
