@@ -43,6 +43,12 @@ STUDY_JSON = json.dumps(STUDY.facts(), sort_keys=True)
 LANDING_PAGE = LAYOUT.statistics("scorecard", "landing.rst")
 # One seed has nothing to be compared with.
 SEEDS_PAGE = ["seeds"] if len(STUDY.seeds) > 1 else []
+# Without its methods there is nothing to compare on the user's data.
+OWN_DATA_PAGE = (
+    ["own_data"]
+    if STUDY.own_datasets and FILES.experiments_json(FILES.tuned_for_one("own"))
+    else []
+)
 
 # Where data comes from is no parameter of a rule: the same data from another source is no reason to run anything again.
 shell.prefix(
@@ -67,7 +73,9 @@ def fetching_attempt(wildcards):
     """The number of the attempt to fetch a dataset; an unusable file of the user's is tried again as well."""
     raw = Path(LAYOUT.raw(wildcards.dataset, "json"))
     prepared = Path(LAYOUT.prepared(wildcards.dataset))
-    return next_attempt(raw, prepared if wildcards.dataset in STUDY.own_datasets else None)
+    return next_attempt(
+        raw, prepared if wildcards.dataset in STUDY.own_datasets else None
+    )
 
 
 def fetch_version(wildcards):

@@ -17,6 +17,7 @@ PAGES = {
     "agreement.html": "Agreement",
 }
 SEEDS_PAGE = {"seeds.html": "Seeds"}  # of a study with more than one seed
+OWN_DATA_PAGE = {"own_data.html": "Your data"}  # of a study with data of the user's own
 
 
 class Html(str):
@@ -136,11 +137,12 @@ def document(
 ) -> str:
     """A whole page: heading, menu of the pages, first paragraph, content; `demonstration` is said at the top."""
     notice = [tag("p", demonstration, class_="demonstration", role="note")] if demonstration else []
-    menu = [tag("a", name, href=page, aria_current="page" if page == file else None) for page, name in pages.items()]
+    links = [tag("a", name, href=page, aria_current="page" if page == file else None) for page, name in pages.items()]
+    menu = [tag("nav", *links, aria_label="Pages")] if links else []
     first = [tag("p", lede, class_="lede")] if lede else []
     body = tag(
         "body",
-        tag("header", tag("nav", *menu, aria_label="Pages"), tag("h1", title), *notice, *first),
+        tag("header", *menu, tag("h1", title), *notice, *first),
         "\n",
         tag("main", joined(content, "\n")),
     )

@@ -60,14 +60,14 @@ class StudyConfig:
     @property
     def is_demonstration(self) -> bool:
         """Whether results say nothing about the paper: training is shorter, or no dataset is one of the paper's."""
-        return self._is_short or not self._has_paper_data
+        return self.is_short or not self._has_paper_data
 
     @property
     def demonstration(self) -> str:
         """What figures and pages say of a demonstration; empty for a study of the paper."""
         if not self.is_demonstration:
             return ""
-        training = "short training" if self._is_short else "training"
+        training = "short training" if self.is_short else "training"
         if not self._has_paper_data:
             training += f" on {'embedded data' if set(self.datasets) <= set(EMBEDDED) else 'other data'}"
         return f"demonstration: {training}, no statement about the paper"
@@ -85,8 +85,14 @@ class StudyConfig:
         return ", ".join(words)
 
     @property
-    def _is_short(self) -> bool:
+    def is_short(self) -> bool:
+        """Whether training is shorter than the paper's: a trial."""
         return any(self.training[name] < of_paper for name, of_paper in PAPER_TRAINING.items())
+
+    @property
+    def has_own_data(self) -> bool:
+        """Whether a dataset is the user's."""
+        return bool(set(self.datasets) - {*paper_datasets(), *EMBEDDED})
 
     @property
     def _has_paper_data(self) -> bool:
