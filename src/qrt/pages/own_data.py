@@ -165,7 +165,10 @@ def own_data_page(reports: Sequence[OwnReport], basis: str, trial: str) -> str:
     parts.append(section("scores", "What the scores mean", _explained(SCORES), paragraph(NOISE)))
     parts.append(section("methods", "The methods", _explained(METHODS)))
     lede = f"Which method predicts your data best, and how sure that is. {basis}"
-    return document("Your data", lede, *parts, file="own_data.html", pages={}, demonstration=trial)
+    # The pages of the replication may not be there: whoever asks for this one alone gets this one alone.
+    menu = {f"#data-{report.dataset}": report.dataset for report in reports}
+    menu |= {"#scores": "What the scores mean", "#methods": "The methods"}
+    return document("Your data", lede, *parts, file="own_data.html", pages=menu, demonstration=trial)
 
 
 def _report(report: OwnReport) -> Html:

@@ -137,12 +137,11 @@ def document(
 ) -> str:
     """A whole page: heading, menu of the pages, first paragraph, content; `demonstration` is said at the top."""
     notice = [tag("p", demonstration, class_="demonstration", role="note")] if demonstration else []
-    links = [tag("a", name, href=page, aria_current="page" if page == file else None) for page, name in pages.items()]
-    menu = [tag("nav", *links, aria_label="Pages")] if links else []
+    menu = [tag("a", name, href=page, aria_current="page" if page == file else None) for page, name in pages.items()]
     first = [tag("p", lede, class_="lede")] if lede else []
     body = tag(
         "body",
-        tag("header", *menu, tag("h1", title), *notice, *first),
+        tag("header", tag("nav", *menu, aria_label="Pages"), tag("h1", title), *notice, *first),
         "\n",
         tag("main", joined(content, "\n")),
     )
