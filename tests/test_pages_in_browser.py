@@ -140,6 +140,15 @@ def test_pictures_are_visible_and_a_missing_one_leaves_no_hole(browser: Browser,
         assert browser.errors == []
 
 
+def test_on_a_phone_a_figure_keeps_readable_letters_and_scrolls_in_its_frame(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "agreement.html", width=PHONE, height=844)
+    frame, picture = browser.evaluate(
+        "[document.querySelector('.picture').clientWidth, document.querySelector('.picture img').clientWidth]"
+    )
+    assert frame < PHONE < 700 <= picture
+    assert browser.evaluate("document.documentElement.scrollWidth") <= PHONE
+
+
 def test_a_click_on_a_heading_sorts_numbers_up_and_down_with_missing_ones_last(browser: Browser, folder: Path) -> None:
     browser.open(folder / "scorecard.html")
     name = "Verdicts that change"
