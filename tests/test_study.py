@@ -91,6 +91,9 @@ def test_report_opens_from_disk_and_shows_figures_tables_and_verdict(finished: P
         start = browser.evaluate("document.body.innerText")
         for words in ("Figures", "Tables", "no statement about the paper"):
             assert words in start
+        rules = browser.evaluate("rulegraph_spec.data[0].values.map((node) => node.rule)")
+        assert not set(rules) & {*FIGURES, *TABLES_OF_THE_PAPER}
+        assert f"{len(TABLES_OF_THE_PAPER)} tables" in rules
         browser.evaluate("[...document.querySelectorAll('a')].find(a => a.innerText.trim() == 'Figures').click()")
         browser.wait_until("document.body.innerText.includes('Figure 23')")
         listed = browser.evaluate("document.body.innerText")

@@ -108,10 +108,9 @@ def _ranking(comparisons: pd.DataFrame, name: str, label: str) -> list[str]:
         answer = "This comparison gives no reason to prefer one method. " if name == "nll" else ""
         return [f"{answer}{lowest}, but no difference to another method is larger than the noise."]
     answer = f"Take {best}. " if name == "nll" else ""
-    if not unclear:
-        return [f"{answer}{lowest}; the difference to every other method is larger than the noise."]
-    chance = f"that to {listed(unclear)} is not"
-    return [f"{answer}{lowest}; the difference to {listed(clear)} is larger than the noise, {chance}."]
+    whom = "every other method" if not unclear and len(clear) > 1 else listed(clear)
+    chance = f", that to {listed(unclear)} is not" if unclear else ""
+    return [f"{answer}{lowest}; the difference to {whom} is larger than the noise{chance}."]
 
 
 def _beside_the_plain_network(report: OwnReport) -> list[str]:
