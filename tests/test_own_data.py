@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from qrt.__main__ import main
 from qrt.pages.own_data import OwnReport, findings, own_data_page, own_data_text
 from qrt.statistics.own_data import COMPARISONS, RANKED, SCORES, corrected_t_test, own_statistics
 from qrt.study.protocol import PROTOCOLS
@@ -202,3 +204,21 @@ def test_names_of_the_user_are_text_on_the_page() -> None:
     page = own_data_page([report_of({"BASE": 0, "QRTC": -1})], "Protocol: paper.", "")
     assert "<b>id</b>" not in page
     assert "&lt;b&gt;id&lt;/b&gt; (as asked for)" in page
+
+
+def test_report_takes_the_page_where_there_is_one_and_does_not_miss_it_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["artifacts", "--figures", str(tmp_path)]) == 0
+    assert "own_data" not in capsys.readouterr().err
+    (tmp_path / "own_data.html").touch()
+    assert main(["artifacts", "--figures", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.split() == ["own_data"]
+
+
+def test_asking_for_own_data_without_any_says_where_to_read_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = ["--comparisons", str(tmp_path / "comparisons.csv"), "--out", str(tmp_path)]
+    assert main(["own_data", "--study", "{}", *files]) == 2
+    assert "has no own_datasets; docs/data.md says" in capsys.readouterr().err
