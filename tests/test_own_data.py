@@ -221,4 +221,4 @@ def test_asking_for_own_data_without_any_says_where_to_read_on(
 ) -> None:
     files = ["--comparisons", str(tmp_path / "comparisons.csv"), "--out", str(tmp_path)]
     assert main(["own_data", "--study", "{}", *files]) == 2
-    assert "has no own_datasets; docs/data.md says" in capsys.readouterr().err
+    assert "has no own_datasets, or no method" in capsys.readouterr().err

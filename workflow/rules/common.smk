@@ -43,12 +43,13 @@ STUDY_JSON = json.dumps(STUDY.facts(), sort_keys=True)
 LANDING_PAGE = LAYOUT.statistics("scorecard", "landing.rst")
 # One seed has nothing to be compared with.
 SEEDS_PAGE = ["seeds"] if len(STUDY.seeds) > 1 else []
-# Without its methods there is nothing to compare on the user's data.
-OWN_DATA_PAGE = (
-    ["own_data"]
-    if STUDY.own_datasets and FILES.experiments_json(FILES.tuned_for_one("own"))
+# The user's datasets; a study without any method of the main comparison has nothing to compare on them.
+OWN_DATA = (
+    list(STUDY.own_datasets)
+    if FILES.experiments_json(FILES.tuned_for_one("own"))
     else []
 )
+OWN_DATA_PAGE = ["own_data"] if OWN_DATA else []
 
 # Where data comes from is no parameter of a rule: the same data from another source is no reason to run anything again.
 shell.prefix(

@@ -4,10 +4,10 @@
 rule own_data:
     """Your own data: the scores of every method, which one predicts best, and whether by more than noise."""
     input:
-        records=[LAYOUT.prepared(dataset) for dataset in STUDY.own_datasets],
-        methods=[LAYOUT.tuned_for_one("own", dataset) for dataset in STUDY.own_datasets],
+        records=[LAYOUT.prepared(dataset) for dataset in OWN_DATA],
+        methods=[LAYOUT.tuned_for_one("own", dataset) for dataset in OWN_DATA],
     output:
-        [LAYOUT.figure(f"own_data/{dataset}", "csv") for dataset in STUDY.own_datasets],
+        [LAYOUT.figure(f"own_data/{dataset}", "csv") for dataset in OWN_DATA],
         page=report(
             LAYOUT.figure("own_data", "html"),
             caption="../report/own_data.rst",
@@ -27,7 +27,7 @@ rule own_data:
         runtime=10,
     params:
         code=code_version("qrt.commands.own_data"),
-        datasets=list(STUDY.own_datasets),
+        datasets=OWN_DATA,
         study=STUDY_JSON,
         folder=subpath(output.page, parent=True),
     shell:

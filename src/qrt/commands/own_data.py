@@ -33,7 +33,10 @@ def run(options: argparse.Namespace) -> None:
     from qrt.study.protocol import describe
 
     if not options.datasets:
-        raise UserError("the configuration has no own_datasets; docs/data.md says how data of your own joins the study")
+        raise UserError(
+            "there is nothing to compare: the configuration has no own_datasets, or no method of the main comparison; "
+            "docs/data.md says how data of your own joins the study"
+        )
     study = StudyConfig.from_facts(options.study)
     layout = StudyNetworks(study).layout
     reports = []
