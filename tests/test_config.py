@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 
 from conftest import PROJECT
+from qrt.data.table_shape import column_names
 from qrt.documentation.configuration import documentation
 from qrt.errors import UserError
 from qrt.study.config import PAPER_TRAINING, StudyConfig, load_config, read_config, read_schema
@@ -194,6 +196,52 @@ def test_own_datasets_join_the_study(tmp_path: Path) -> None:
     study = load({"datasets": ["Yacht"], "own_datasets": {"mine": {"path": "mine.csv", "target": "y"}}}, tmp_path)
     assert study.datasets == ("Yacht", "mine")
     assert study.own_datasets["mine"].path == tmp_path / "mine.csv"
+
+
+def test_columns_of_own_data_are_those_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "houses.csv").write_text("\ufeffprice,city,size\n1,A,2\n", encoding="utf-8")
+    entry = {"path": "houses.csv", "target": "prise", "categorical": ["City"], "drop": ["zzz"]}
+    with pytest.raises(UserError) as refusal:
+        load({"own_datasets": {"houses": entry}}, tmp_path)
+    for part in (
+        "own_datasets.houses.target: houses.csv has no column 'prise' (did you mean 'price'?)",
+        "own_datasets.houses.categorical: houses.csv has no column 'City' (did you mean 'city'?)",
+        "own_datasets.houses.drop: houses.csv has no column 'zzz'; its columns are 'price', 'city', 'size'",
+    ):
+        assert part in str(refusal.value)
+    right = {"path": "houses.csv", "target": "price", "categorical": ["city"], "drop": ["size"]}
+    assert load({"own_datasets": {"houses": right}}, tmp_path).own_datasets["houses"].drop == ("size",)
+
+
+@pytest.mark.parametrize("key", ["categorical", "drop"])
+def test_target_of_own_data_is_nothing_else(tmp_path: Path, key: str) -> None:
+    (tmp_path / "houses.csv").write_text("price,size\n1,2\n")
+    entry = {"path": "houses.csv", "target": "price", key: ["price"]}
+    with pytest.raises(UserError, match=rf"own_datasets\.houses\.{key}: 'price' is the target"):
+        load({"own_datasets": {"houses": entry}}, tmp_path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_names_of_columns_are_read_from_every_kind_of_file(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"mine.{ending}"
+    table = pd.DataFrame({"a, b": [1.0], 'the "c"': [2.0], "line\nbreak": [3.0]})
+    table.to_parquet(path) if ending == "parquet" else table.to_csv(path, index=False)
+    assert column_names(path) == tuple(table.columns)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xe9t\xe9,y\n1,2\n", b"x" * 300_000], ids=["empty", "latin-1", "no table"])
+def test_file_without_a_readable_header_is_left_to_whoever_reads_it(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "mine.csv").write_bytes(content)
+    assert column_names(tmp_path / "mine.csv") == ()
+    assert load({"own_datasets": {"mine": {"path": "mine.csv", "target": "y"}}}, tmp_path).own_datasets
+
+
+def test_wrong_mirror_is_blamed_on_whoever_named_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QRT_MIRROR", str(tmp_path / "nowhere"))
+    with pytest.raises(UserError, match=r"^Configuration: the environment variable QRT_MIRROR: '.*nowhere' has no"):
+        load({})
+    with pytest.raises(UserError, match=r"^Configuration: mirror: 'elsewhere' has no manifest"):
+        load({"mirror": "elsewhere"}, tmp_path)
 
 
 def test_documentation_is_written_from_the_schema() -> None:

@@ -17,9 +17,10 @@ from qrt.data.table_shape import estimated_shape
 from qrt.engine.variant import Variant
 from qrt.published import table2
 from qrt.running.study_files import StudyFiles
-from qrt.study.config import PAPER_TRAINING, OwnDataset, load_config, read_schema
+from qrt.study.config import PAPER_TRAINING, load_config, read_schema
 from qrt.study.cost import MB_OF_SNAKEMAKE, UNKNOWN_SHAPE, USUAL_EPOCHS, TrainingJob, table_shape, usual_epochs
 from qrt.study.family import Family
+from qrt.study.own_dataset import OwnDataset
 
 LONGEST, WIDEST = "Allstate_Claims_Severity", "Santander_transaction_value"
 # Peak MB of jobs by base model and number of networks, measured (docs/cluster.md; `benchmarks/load.py --shapes`).
@@ -192,4 +193,4 @@ def test_file_that_is_no_table_has_no_shape_worth_a_message(tmp_path: Path, name
 
 
 def test_unknown_shape_of_own_data_is_taken_to_be_large() -> None:
-    assert table_shape("mine", {"mine": OwnDataset(Path("mine.csv"), "y", ())}) == UNKNOWN_SHAPE
+    assert table_shape("mine", {"mine": OwnDataset(Path("mine.csv"), "y")}) == UNKNOWN_SHAPE

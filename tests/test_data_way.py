@@ -13,12 +13,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from conftest import PROJECT
 from qrt.atomic import whole_file, write_json
 from qrt.data.fetch import next_attempt
+from qrt.data.own_data_words import is_own, own_data_sentences
 from qrt.data.record import read_record
 from qrt.data.sheet import paper_datasets
 from qrt.data.split import split_rows
 from qrt.data.split_store import load_split
+from qrt.data.summary import reasons
 from qrt.errors import UserError
 from qrt.tables.dataset_table import dataset_table
 from support.data_folders import fetch_into, files_below, make_mirror, prepare_in, yacht_csv
@@ -91,6 +94,9 @@ def test_unavailable_dataset_is_tried_again_and_an_available_one_is_not(tmp_path
     assert next_attempt(record) == 3
 
 
+TOO_FEW = "1 rows are left after preparation, at least 100 are needed"
+
+
 def own(path: Path, **entry: Any) -> dict[str, Any]:
     return {"path": str(path), "target": "y", "categorical": []} | entry
 
@@ -115,6 +121,82 @@ def test_unusable_own_file_becomes_a_record_with_the_reason(tmp_path: Path) -> N
     assert "no feature column" in prepared["reason"]
     with pytest.raises(UserError, match="invalid"):
         load_split(tmp_path / "prepared/mine", 0)
+
+
+def houses(folder: Path) -> Path:
+    """A table as people have them: a 0/1 column, words, row numbers, holes in 20 of 200 rows."""
+    rows = np.arange(200)
+    table = pd.DataFrame(
+        {
+            "number": rows,
+            "garden": rows % 2,
+            "city": np.array(["A", "B", "C", "D"])[rows % 4],
+            "street": [f"street {row}" for row in rows],
+            "size": np.where(rows % 10 == 3, np.nan, rows**0.5),
+            "price": 1000.0 + rows**2,
+        }
+    )
+    table.to_csv(folder / "houses.csv", index=False)
+    return folder / "houses.csv"
+
+
+def test_owner_is_told_what_was_done_to_the_data(tmp_path: Path) -> None:
+    entry = own(houses(tmp_path), target="price", drop=["number"], target_transform="log1p", drop_few_valued=False)
+    fetch_into(tmp_path, "houses", own=entry)
+    record = prepare_in(tmp_path, "houses")
+    assert is_own(record)
+    assert record["feature_names"] == ["garden", "size", "city_A", "city_B", "city_C", "city_D"]
+    assert own_data_sentences(record) == [
+        "180 of 200 rows are used; 20 have a missing value and were left out.",
+        "2 columns left out: number (as asked for) and street (categorical with 200 distinct values, more than 20).",
+        "Categories became columns of 0 and 1, one for each: city (4).",
+        "6 features to predict price from.",
+        "The target is sign(y) log(1 + |y|), as asked for: predictions and all scores are on that scale.",
+    ]
+    targets = np.load(tmp_path / "prepared/houses/y.npy")
+    assert targets[0] == pytest.approx(np.log(1001.0))
+
+
+def test_papers_rule_on_few_values_is_a_key_for_own_data(tmp_path: Path) -> None:
+    fetch_into(tmp_path, "houses", own=own(houses(tmp_path), target="price", drop_few_valued=True))
+    dropped = prepare_in(tmp_path, "houses")["dropped_columns"]
+    assert dropped["garden"] == "numeric with 2 distinct values, fewer than 10"
+
+
+def test_many_columns_that_are_left_out_do_not_flood_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    table = pd.DataFrame({f"same{place}": np.ones(150) for place in range(40)})
+    table.assign(a=np.arange(150), y=np.arange(150.0) ** 2).to_csv(path, index=False)
+    fetch_into(tmp_path, "wide", own=own(path))
+    sentence = own_data_sentences(prepare_in(tmp_path, "wide"))[1]
+    assert sentence.startswith("40 columns left out: same0 (the same value everywhere), ")
+    assert sentence.endswith(" and 28 more (all are in the record).")
+
+
+def test_data_of_the_paper_is_no_own_data_and_its_record_has_the_keys_of_published_ones(tmp_path: Path) -> None:
+    fetch_into(tmp_path, mirror=make_mirror(tmp_path / "mirror", yacht_csv()))
+    record = prepare_in(tmp_path)
+    assert not is_own(record)
+    published = read_record(PROJECT / "replication/results/records/Yacht.json")
+    assert record.keys() == published.keys()
+
+
+def test_unusable_own_data_is_tried_again_until_it_is_mended(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    raw, prepared = tmp_path / "raw/mine.json", tmp_path / "prepared/mine/record.json"
+    path.write_text("a,y\n1,2\n")
+    assert next_attempt(raw, prepared) == 1
+    for attempt in (1, 2):
+        fetch_into(tmp_path, "mine", own=own(path), attempt=attempt)
+        assert reasons(tmp_path, ["mine"]) == ({} if attempt == 1 else {"mine": f"invalid: {TOO_FEW}"})
+        prepare_in(tmp_path, "mine")
+        assert reasons(tmp_path, ["mine"]) == {"mine": f"invalid: {TOO_FEW}"}
+        assert next_attempt(raw, prepared) == attempt + 1
+    path.write_text("a,y\n" + "".join(f"{row},{row * row}\n" for row in range(150)))
+    fetch_into(tmp_path, "mine", own=own(path), attempt=3)
+    prepare_in(tmp_path, "mine")
+    assert next_attempt(raw, prepared) == 3
+    assert reasons(tmp_path, ["mine", "never tried"]) == {}
 
 
 def test_split_is_standardised_with_its_training_rows(tmp_path: Path) -> None:

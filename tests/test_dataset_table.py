@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from qrt.__main__ import main
 from qrt.data.discreteness import duplicate_share, top10_share
+from qrt.data.record import write_record
 from qrt.data.sheet import paper_datasets
 from qrt.tables.dataset_table import dataset_table, for_people, status_summary
 from qrt.text.formats import escape_latex, to_latex, to_markdown
@@ -20,6 +23,13 @@ def record(**changes: Any) -> dict[str, Any]:
 
 def status(**changes: Any) -> str:
     return dataset_table([record(**changes)], paper_datasets())["status"][0]
+
+
+def test_table_counts_one_dataset_as_one(tmp_path: Path) -> None:
+    write_record(tmp_path / "record.json", record())
+    files = [argument for form in ("csv", "tex", "markdown") for argument in (f"--{form}", str(tmp_path / form))]
+    assert main(["table3_datasets", str(tmp_path / "record.json"), *files]) == 0
+    assert "in brackets. 1 dataset: 1 verified." in (tmp_path / "markdown").read_text()
 
 
 def test_sheet_has_the_57_datasets_with_unique_names_and_abbreviations() -> None:

@@ -14,7 +14,7 @@ GENERATED = [dataset for dataset in EMBEDDED.values() if isinstance(dataset, Gen
 
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_embedded_dataset_is_usable_and_repeats_itself(name: str) -> None:
-    first, second = (prepare(EMBEDDED[name].table(), name) for _ in range(2))
+    first, second = (prepare(EMBEDDED[name].table()) for _ in range(2))
     assert first.x.tobytes() == second.x.tobytes()
     assert first.y.tobytes() == second.y.tobytes()
     assert not first.dropped_columns

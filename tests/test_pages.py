@@ -177,6 +177,13 @@ def test_summary_tells_in_about_ten_lines_what_came_out() -> None:
     assert "pce (1) and sd (2)" in text
 
 
+def test_report_names_the_paper_once_and_then_says_what_came_out() -> None:
+    page = landing_page(summary_lines(small_verdicts(), mock_study()))
+    assert page.count("Probabilistic Calibration by Design") == 1
+    assert page.index("Probabilistic Calibration by Design") < page.index("* Protocol: released.")
+    assert scorecard_markdown(small_verdicts(), mock_study()).count("Probabilistic Calibration by Design") == 1
+
+
 def test_summary_of_a_study_with_one_reading_only() -> None:
     verdicts = small_verdicts()
     text = "\n".join(summary_lines(verdicts[verdicts["reading"] == "study"], mock_study()))

@@ -17,13 +17,16 @@ from qrt.figures import style
 from qrt.figures.agreement import draw_agreement
 from qrt.pages.agreement import agreement_page
 from qrt.pages.disagreements import disagreements_page
+from qrt.pages.own_data import METHODS, OwnReport, own_data_page
 from qrt.pages.scorecard import scorecard_page
+from qrt.statistics.own_data import own_statistics
 from qrt.study.artifacts import ARTIFACTS, FIGURES
 from support.browser import CHROMIUM, Browser
+from support.mock_results import mock_methods
 from support.mock_verdicts import HOSTILE, mock_agreements, mock_key_numbers, mock_study, mock_verdicts
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH (Debian: apt install chromium)")
-PAGES = ("scorecard", "disagreements", "agreement")
+PAGES = ("scorecard", "disagreements", "agreement", "own_data")
 DESKTOP, PHONE = 1400, 390
 
 
@@ -49,7 +52,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         elif name != "fig02_nll_difference":
             for form in ("pdf", "png"):
                 (path / f"{name}.{form}").write_bytes((path / f"small.{form}").read_bytes())
+    methods = mock_methods(["mine"], {("main", name): effect for name, effect in (("BASE", 0), ("QRTC", -3))})
+    statistics = own_statistics("mine", methods, study.settings, list(METHODS), test_share=0.15)
+    (path / "own_data").mkdir()
+    (path / "own_data/mine.csv").write_text("a table")
+    record = {"status": "invalid", "reason": HOSTILE}
+    own = OwnReport("mine", record, statistics, 40, (f"{'a_long_name_of_a_folder_' * 5}/own_data.html",))
     pages = {
+        "own_data": own_data_page([own], study.protocol, ""),
         "scorecard": scorecard_page(verdicts, study, "3f9a12c0"),
         "disagreements": disagreements_page(verdicts, mock_key_numbers(), study),
         "agreement": agreement_page(*agreements, study, (path / "agreement.png").read_bytes()),
@@ -128,6 +138,15 @@ def test_pictures_are_visible_and_a_missing_one_leaves_no_hole(browser: Browser,
             missing = "fig02" in source
             assert (natural == 0, on_page == 0) == (missing, missing), source
         assert browser.errors == []
+
+
+def test_on_a_phone_a_figure_keeps_readable_letters_and_scrolls_in_its_frame(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "agreement.html", width=PHONE, height=844)
+    frame, picture = browser.evaluate(
+        "[document.querySelector('.picture').clientWidth, document.querySelector('.picture img').clientWidth]"
+    )
+    assert frame < PHONE < 700 <= picture
+    assert browser.evaluate("document.documentElement.scrollWidth") <= PHONE
 
 
 def test_a_click_on_a_heading_sorts_numbers_up_and_down_with_missing_ones_last(browser: Browser, folder: Path) -> None:

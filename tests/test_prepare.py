@@ -22,7 +22,7 @@ def frame(**columns: Any) -> pd.DataFrame:
 
 def refusal(table: RawTable) -> str:
     with pytest.raises(UserError) as caught:
-        prepare(table, "mine")
+        prepare(table)
     return str(caught.value)
 
 
@@ -39,7 +39,7 @@ def test_rules_of_the_paper_drop_what_they_should_and_say_why() -> None:
         target="y",
         categorical=("many", "colour"),
     )
-    prepared = prepare(table, "mine")
+    prepared = prepare(table)
     assert prepared.features == ("a", "b", "enough", "hole", "colour_blue", "colour_green", "colour_red")
     assert prepared.dropped_columns == {
         "many": "categorical with 21 distinct values, more than 20",
@@ -53,13 +53,13 @@ def test_rules_of_the_paper_drop_what_they_should_and_say_why() -> None:
 
 
 def test_rows_keep_the_order_of_the_file() -> None:
-    assert prepare(RawTable(frame(), "y"), "mine").x[:, 0].tolist() == list(range(ROWS))
+    assert prepare(RawTable(frame(), "y")).x[:, 0].tolist() == list(range(ROWS))
 
 
 def test_category_of_incomplete_rows_keeps_its_column() -> None:
     colour = ["odd"] + ["red", "green"] * ((ROWS - 1) // 2) + ["red"]
     table = RawTable(frame(colour=colour, hole=[np.nan, *range(ROWS - 1)]), "y", categorical=("colour",))
-    prepared = prepare(table, "mine")
+    prepared = prepare(table)
     assert prepared.features[-3:] == ("colour_green", "colour_odd", "colour_red")
     assert prepared.x[:, -2].sum() == 0
 
@@ -67,25 +67,46 @@ def test_category_of_incomplete_rows_keeps_its_column() -> None:
 def test_uci_rules_keep_numeric_columns_only_whatever_their_number_of_values() -> None:
     words = ["32/60", "5"] * (ROWS // 2)
     table = RawTable(frame(two=[0, 1] * (ROWS // 2), words=words), "y", rules="uci")
-    prepared = prepare(table, "mine")
+    prepared = prepare(table)
     assert prepared.features == ("a", "b", "two")
     assert prepared.dropped_columns == {"words": "not numeric"}
 
 
+def test_rules_for_own_data_keep_numbers_with_few_values_and_leave_out_what_is_constant_or_unwanted() -> None:
+    table = RawTable(
+        frame(two=[0, 1] * (ROWS // 2), same=[5.0] * ROWS, number=range(ROWS), city=["A", "B", "C"] * (ROWS // 3)),
+        "y",
+        rules="own",
+        unwanted=("number",),
+    )
+    prepared = prepare(table)
+    assert prepared.features == ("a", "b", "two", "city_A", "city_B", "city_C")
+    assert prepared.dropped_columns == {"number": "as asked for", "same": "the same value everywhere"}
+    assert prepared.encoded_columns == {"city": 3}
+
+
+def test_unwanted_column_may_be_listed_as_categorical_but_not_as_target() -> None:
+    colours = frame(colour=["red", "green"] * (ROWS // 2))
+    prepared = prepare(RawTable(colours, "y", categorical=("colour",), unwanted=("colour",)))
+    assert prepared.features == ("a", "b")
+    assert "the target 'y' is to be dropped" in refusal(RawTable(frame(), "y", unwanted=("y",)))
+    assert "no column 'z', which is to be dropped" in refusal(RawTable(frame(), "y", unwanted=("z",)))
+
+
 def test_log_transform_is_symmetric() -> None:
     y = np.linspace(-5, 5, ROWS)
-    prepared = prepare(RawTable(frame(y=y), "y", target_transform="log1p"), "mine")
+    prepared = prepare(RawTable(frame(y=y), "y", target_transform="log1p"))
     assert np.allclose(prepared.y, np.sign(y) * np.log(1 + np.abs(y)), rtol=1e-6)
 
 
 def test_words_are_categories_without_being_told() -> None:
-    prepared = prepare(RawTable(frame(colour=["red", "green"] * (ROWS // 2)), "y"), "mine")
+    prepared = prepare(RawTable(frame(colour=["red", "green"] * (ROWS // 2)), "y"))
     assert prepared.features[-2:] == ("colour_green", "colour_red")
 
 
 def test_numbers_kept_as_text_and_truth_values_are_understood() -> None:
     table = RawTable(frame(text=[str(i) for i in range(ROWS)], flag=[True, False] * (ROWS // 2)), "y")
-    prepared = prepare(table, "mine")
+    prepared = prepare(table)
     assert prepared.features == ("a", "b", "text", "flag_False", "flag_True")
 
 

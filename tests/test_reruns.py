@@ -69,6 +69,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Package:
 
 DRAWN = {"agreement", "figure", "seeds"}
 JUDGED = {"verdicts", "scorecard"}
+OWN = {"own_data"}
 TABLES = {"table1_methods", "table2_times", "table3_datasets"}
 
 
@@ -101,11 +102,16 @@ def log_line(package: Package) -> None:
     [
         pytest.param(new_line("claims/claims.csv"), JUDGED, id="a claim"),
         pytest.param(new_line("published/figure2.csv"), DRAWN | JUDGED | {"table2_times"}, id="a published value"),
-        pytest.param(new_line("pages/page.css"), {"agreement", "scorecard", "seeds"}, id="the style of pages"),
+        pytest.param(new_line("pages/page.css"), {"agreement", "scorecard", "seeds"} | OWN, id="the style of pages"),
         pytest.param(
-            new_line("data/datasets.csv"), DRAWN | JUDGED | TABLES | {"tune", "collect"}, id="a row of the datasets"
+            new_line("data/datasets.csv"),
+            DRAWN | JUDGED | TABLES | OWN | {"tune", "collect"},
+            id="a row of the datasets",
         ),
-        pytest.param(new_function("statistics/rank_tests.py"), {"agreement", "figure"} | JUDGED, id="a statistic"),
+        pytest.param(
+            new_function("statistics/rank_tests.py"), {"agreement", "figure"} | JUDGED | OWN, id="a statistic"
+        ),
+        pytest.param(new_function("statistics/own_data.py"), OWN, id="a statistic of own data"),
         pytest.param(new_function("figures/critical_difference.py"), {"figure"}, id="a plot"),
         pytest.param(new_function("tables/table_files.py"), TABLES, id="the writer of tables"),
         pytest.param(new_function("claims/rank_rules.py"), JUDGED, id="a rule of the verdict"),
@@ -115,7 +121,7 @@ def log_line(package: Package) -> None:
         pytest.param(new_function("data/prepare.py"), {"prepare"}, id="the preparation"),
         pytest.param(
             new_function("data/embedded.py"),
-            DRAWN | JUDGED | {"embedded", "tune", "collect", "table1_methods"},
+            DRAWN | JUDGED | OWN | {"embedded", "tune", "collect", "table1_methods"},
             id="a generator",
         ),
         pytest.param(version_number, set(), id="the version number"),

@@ -14,6 +14,8 @@ import pytest
 import yaml
 
 from conftest import PROJECT
+from qrt.study.artifacts import ARTIFACTS, FIGURES
+from support.snakemake_calls import SNAKEMAKE, environment
 
 CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
 
@@ -85,6 +87,71 @@ def test_complete_environment_is_not_installed_again() -> None:
     run = make(PROJECT, "environment", "PYTHON=false")
     assert run.returncode == 0, run.stderr
     assert run.stdout == ""
+
+
+def copied_into_the_image(stage: str) -> list[str]:
+    """What a stage of the Dockerfile copies from the project."""
+    lines = re.findall(r"^COPY (?!--from)(.+) \S+$", stage, flags=re.M)
+    return [name for line in lines for name in line.split()]
+
+
+def test_image_is_built_from_the_lock_with_the_oldest_python_and_names_no_server() -> None:
+    text = (PROJECT / "Dockerfile").read_text()
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    bases = re.findall(r"^FROM (\S+)", text, flags=re.M)
+    assert {f">={base.removeprefix('python:').removesuffix('-slim')}" for base in bases} == {project["requires-python"]}
+    assert "--constraint requirements.lock" in text
+    assert "pygments" in locked_versions()
+    assert "://" not in text
+    ignored = (PROJECT / ".dockerignore").read_text().splitlines()
+    assert {f"!{name}" for name in copied_into_the_image(text)} == {line for line in ignored if line.startswith("!")}
+
+
+@pytest.mark.workflow
+def test_what_the_image_holds_is_enough_to_plan_a_study(tmp_path: Path) -> None:
+    *_, image = (PROJECT / "Dockerfile").read_text().split("FROM ")
+    tree, study = tmp_path / "qrt", tmp_path / "study"
+    for name in copied_into_the_image(image):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (PROJECT / name).is_dir() else shutil.copy
+        copy(PROJECT / name, tree / name)
+    assert "RUN ln -s workflow/profiles profiles" in image
+    (tree / "profiles").symlink_to("workflow/profiles")
+    study.mkdir()
+    (study / "houses.csv").write_text("size,price\n1,2\n")
+    (study / "study.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "datasets": [],
+                "splits": [0],
+                "own_datasets": {"houses": {"path": str(study / "houses.csv"), "target": "price"}},
+            }
+        )
+    )
+    arguments = ["own_data", "--cores", "1", "--configfile", "study.yaml", "--dry-run"]
+    run = subprocess.run(
+        [*SNAKEMAKE, "--snakefile", str(tree / "Snakefile"), *arguments],
+        cwd=study,
+        env=environment(PYTHONPATH=str(tree / "src")),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert re.search(r"^train +3$", run.stdout, flags=re.M), "26 networks in 3 jobs"
+
+
+def test_codecheck_lists_every_artefact_and_nothing_that_is_not_there() -> None:
+    manifest = yaml.safe_load((PROJECT / "codecheck.yml").read_text(encoding="utf-8"))["manifest"]
+    listed = {Path(entry["file"]): entry["comment"] for entry in manifest}
+    assert all((PROJECT / file).is_file() for file in listed)
+    expected = {
+        Path(f"paper_figures/{name}.{'pdf' if name in FIGURES else 'csv'}"): f"{artifact.number}: {artifact.title}"
+        for name, artifact in ARTIFACTS.items()
+    }
+    assert listed.items() >= expected.items()
+    pages = {file.relative_to(PROJECT) for file in (PROJECT / "paper_figures").glob("*.html")}
+    assert listed.keys() == expected.keys() | pages
 
 
 def test_links_between_the_documents_lead_somewhere() -> None:

@@ -91,6 +91,9 @@ def test_report_opens_from_disk_and_shows_figures_tables_and_verdict(finished: P
         start = browser.evaluate("document.body.innerText")
         for words in ("Figures", "Tables", "no statement about the paper"):
             assert words in start
+        rules = browser.evaluate("rulegraph_spec.data[0].values.map((node) => node.rule)")
+        assert not set(rules) & {*FIGURES, *TABLES_OF_THE_PAPER}
+        assert f"{len(TABLES_OF_THE_PAPER)} tables" in rules
         browser.evaluate("[...document.querySelectorAll('a')].find(a => a.innerText.trim() == 'Figures').click()")
         browser.wait_until("document.body.innerText.includes('Figure 23')")
         listed = browser.evaluate("document.body.innerText")
@@ -220,15 +223,22 @@ def test_results_survive_kills_at_random_moments(finished: Project, tmp_path: Pa
 
 
 def test_failures_are_rows_with_reasons_and_the_rest_finishes(tmp_path: Path) -> None:
+    """Also for data of the user's: the end of the call tells what came out, and fails if a file could not be used."""
     project = Project.new(tmp_path)
     (tmp_path / "short.csv").write_text("a,y\n" + "".join(f"{i},{i * i}\n" for i in range(50)))
+    rows = "".join(f"{i},{i % 2},{'' if i % 10 == 0 else i % 7},{i * i}\n" for i in range(200))
+    (tmp_path / "houses.csv").write_text("number,garden,age,price\n" + rows)
     config = {
         "datasets": ["linear", "Power", "Yacht"],  # two without a source
-        "own_datasets": {"short": {"path": "short.csv", "target": "y"}},
+        "own_datasets": {
+            "short": {"path": "short.csv", "target": "y"},
+            "houses": {"path": "houses.csv", "target": "price", "drop": ["number"]},
+        },
         "grids": TINY["grids"] | {"alpha_study": [0, 1, -1e39]},
     }
-    run = project.run("fig14", "scorecard", **config)
-    assert run.returncode == 0, run.stderr
+    run = project.run("fig14", "scorecard", "own_data", **config)
+    assert run.returncode == 1
+    assert "Data of your own could not be used: short: invalid: 50 rows are left" in run.stderr
     methods = project.table("methods")
     alpha = methods[methods["experiment"] == "alpha"].set_index(["dataset", "method"])["status"]
     assert alpha["linear"].to_dict() == {"alpha=0": "ok", "alpha=1": "ok", "alpha=-1e+39": "diverged"}
@@ -238,7 +248,21 @@ def test_failures_are_rows_with_reasons_and_the_rest_finishes(tmp_path: Path) ->
     assert (failed["reason"].str.len() > 0).all()
     assert failed["test_nll"].isna().all()
     assert "3 dataset(s) left out" in run.stdout
-    assert "short: invalid: short: 50 rows are left" in run.stdout
+    assert "short: invalid: 50 rows are left" in run.stdout
+    assert "180 of 200 rows are used; 20 have a missing value" in run.stdout
+    text = (tmp_path / "paper_figures/own_data.txt").read_text(encoding="utf-8")
+    assert text in run.stdout
+    assert "1 column left out: number (as asked for)." in text
+    assert all((tmp_path / line.strip()).exists() for line in text.splitlines() if line.startswith("    "))
+    assert f"Look first at {(tmp_path / 'paper_figures/own_data.html').as_uri()}" in run.stdout
+    scores = pd.read_csv(tmp_path / "paper_figures/own_data/houses.csv").set_index("method")
+    assert list(scores.index) == ["BASE", "QRC", "QRTC"]
+    of_main = methods[(methods["experiment"] == "main") & (methods["dataset"] == "houses")].set_index("method")
+    for column in ("nll", "coverage_90", "length_90"):
+        assert scores[column].to_dict() == pytest.approx(of_main.loc[scores.index, f"test_{column}"].to_dict())
+    assert "It cannot be used (invalid): 50 rows are left" in text
+    # As data that no source has, it is tried again by the next call.
+    assert project.planned("own_data", **config)["fetch"] == 1
 
 
 def test_outputs_of_networks_are_dropped_after_their_evaluation_if_the_study_says_so(tmp_path: Path) -> None:

@@ -31,7 +31,10 @@ rule tune:
 use rule tune as tune_for_one with:
     input:
         lambda wildcards: FILES.evaluated(
-            "runs", TUNED_FOR_ONE[wildcards.purpose], [wildcards.dataset], seeds=[0]
+            "runs",
+            FILES.tuned_for_one(wildcards.purpose),
+            [wildcards.dataset],
+            seeds=[0],
         ),
     output:
         LAYOUT.tuned_for_one("{purpose}", "{dataset}"),
@@ -40,7 +43,7 @@ use rule tune as tune_for_one with:
     params:
         code=code_version("qrt.commands.tune"),
         experiments=lambda wildcards: FILES.experiments_json(
-            TUNED_FOR_ONE[wildcards.purpose]
+            FILES.tuned_for_one(wildcards.purpose)
         ),
         protocol=PROTOCOL_JSON,
 

@@ -44,6 +44,13 @@ STUDY_JSON = json.dumps(STUDY.facts(), sort_keys=True)
 LANDING_PAGE = LAYOUT.statistics("scorecard", "landing.rst")
 # One seed has nothing to be compared with.
 SEEDS_PAGE = ["seeds"] if len(STUDY.seeds) > 1 else []
+# The user's datasets; a study without any method of the main comparison has nothing to compare on them.
+OWN_DATA = (
+    list(STUDY.own_datasets)
+    if FILES.experiments_json(FILES.tuned_for_one("own"))
+    else []
+)
+OWN_DATA_PAGE = ["own_data"] if OWN_DATA else []
 
 # Where data comes from is no parameter of a rule: the same data from another source is no reason to run anything again.
 shell.prefix(
@@ -62,6 +69,15 @@ def own_entry(wildcards):
     """A dataset of the user's as JSON, `null` for all others."""
     own = STUDY.own_datasets.get(wildcards.dataset)
     return json.dumps(own and own.entry())
+
+
+def fetching_attempt(wildcards):
+    """The number of the attempt to fetch a dataset; an unusable file of the user's is tried again as well."""
+    raw = Path(LAYOUT.raw(wildcards.dataset, "json"))
+    prepared = Path(LAYOUT.prepared(wildcards.dataset))
+    return next_attempt(
+        raw, prepared if wildcards.dataset in STUDY.own_datasets else None
+    )
 
 
 def fetch_version(wildcards):

@@ -27,9 +27,7 @@ rule fetch:
         version=fetch_version,
         # Grows while a dataset is unavailable, so that every call tries those again. (A function of the wildcards alone:
         # Snakemake does not compare parameters that are derived from the output.)
-        attempt=lambda wildcards: next_attempt(
-            Path(LAYOUT.raw(wildcards.dataset, "json"))
-        ),
+        attempt=fetching_attempt,
         own=own_entry,
     shell:
         "python -m qrt fetch {wildcards.dataset} --table {output.table} --record {output.record}"

@@ -1,7 +1,7 @@
 # What a run does and says when it begins and when it ends.
 from snakemake.logging import logger
 
-from qrt.data.summary import left_out
+from qrt.data.summary import left_out, reasons
 from qrt.running.attempts import given_up
 from qrt.running.forgotten_steps import refuse_unusable_claims
 from qrt.running.interruption import stop_jobs_when_interrupted
@@ -59,15 +59,23 @@ onerror:
 
 
 onsuccess:
-    scorecard = Path(LAYOUT.figure("scorecard", "html"))
+    own_data = Path(LAYOUT.figure("own_data", "txt"))
+    if own_data.exists() and any(
+        job.rule.name == "own_data" for job in workflow.dag.jobs
+    ):
+        print(f"\n{own_data.read_text(encoding='utf-8')}")
+        first = Path(LAYOUT.figure("own_data", "html"))
+    else:
+        first = Path(LAYOUT.figure("scorecard", "html"))
     for message in (
         left_out(Path("data"), STUDY.datasets),
         given_up(Path("logs")),
-        (
-            f"Look first at {scorecard.resolve().as_uri()}"
-            if scorecard.exists()
-            else ""
-        ),
+        f"Look first at {first.resolve().as_uri()}" if first.exists() else "",
     ):
         if message:
             print(message)
+    if unusable := reasons(Path("data"), STUDY.own_datasets):
+        raise WorkflowError(
+            "Data of your own could not be used: "
+            + "; ".join(f"{name}: {reason}" for name, reason in unusable.items())
+        )

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--attempt", type=int, default=1)
     parser.add_argument("--sources", default=os.environ.get("QRT_SOURCES", "mirror,openml,uci"))
     parser.add_argument("--mirror", type=Path, default=_environment_path("QRT_MIRROR"))
-    parser.add_argument("--own", type=json.loads, default=None, help="JSON with path, target and categorical")
+    parser.add_argument("--own", type=json.loads, default=None, help="the entry of own_datasets as JSON")
     parser.add_argument("--cache", type=Path, default=Path("data/cache"))
     parser.add_argument("--lock", type=Path, default=Path("datasets.lock.json"))
 

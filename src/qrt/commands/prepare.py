@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Prepare, and say what came of it."""
+    from qrt.data.own_data_words import is_own, own_data_sentences
     from qrt.data.prepared_store import prepare_dataset
     from qrt.data.record import record_in_words
     from qrt.results.trained_data import refuse_other_data
@@ -26,3 +27,5 @@ def run(options: argparse.Namespace) -> None:
 
     record = prepare_dataset(options.dataset, options.table, options.record, options.out, accept)
     print(record_in_words(record))
+    if is_own(record):
+        print("\n".join(f"  {sentence}" for sentence in own_data_sentences(record)))

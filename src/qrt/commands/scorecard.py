@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> None:
     from qrt.claims.verdict_job import read_verdicts
     from qrt.pages import disagreements, scorecard
     from qrt.pages.landing import landing_page
-    from qrt.pages.readings import summary_lines
+    from qrt.pages.readings import TITLE, summary_lines
     from qrt.pages.study_words import study_words
     from qrt.results.study_networks import StudyNetworks
     from qrt.study.config import StudyConfig
@@ -45,4 +45,4 @@ def run(options: argparse.Namespace) -> None:
     write_text(options.out / "disagreements.md", disagreements.disagreements_markdown(verdicts, numbers, study))
     lines = summary_lines(verdicts, study)
     write_text(options.landing, landing_page(lines))
-    print("\n".join(lines))
+    print("\n".join([TITLE, *lines]))

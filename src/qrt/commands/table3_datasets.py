@@ -20,10 +20,11 @@ def run(options: argparse.Namespace) -> None:
     from qrt.data.sheet import paper_datasets
     from qrt.tables.dataset_table import dataset_table, for_people, status_summary
     from qrt.tables.table_files import write_table
+    from qrt.text.words import counted
 
     table = dataset_table([read_record(path) for path in options.records], paper_datasets())
     summary = status_summary(table)
-    words = f"Datasets, the published value in brackets. {len(table)} datasets: {summary}."
+    words = f"Datasets, the published value in brackets. {counted(len(table), 'dataset')}: {summary}."
     write_table(
         table, for_people(table), words, "table:datasets", csv=options.csv, tex=options.tex, markdown=options.markdown
     )

@@ -9,26 +9,28 @@ from typing import Any
 from qrt.data.embedded import EMBEDDED
 from qrt.data.mirror import fetch_mirror
 from qrt.data.raw_store import write_raw
-from qrt.data.raw_table import RawTable, SourceUnavailable
-from qrt.data.record import file_sha256, parsed_record
+from qrt.data.raw_table import OWN_SOURCE, RawTable, SourceUnavailable
+from qrt.data.record import file_sha256, is_available, parsed_record
 from qrt.data.sheet import paper_datasets
 from qrt.data.text_table import read_own_table
 from qrt.errors import UserError
 
 
-def next_attempt(record_path: Path) -> int:
+def next_attempt(record_path: Path, prepared: Path | None = None) -> int:
     """Number of the attempt that would make the record at `record_path` now.
 
     Snakemake has it as a parameter of the job: it grows while a dataset is unavailable, so that every call tries
-    again, and stands still once the dataset is there. A damaged record is attempt 0, unlike any before it: the
-    dataset is fetched again.
+    again, and stands still once the dataset is there. So it does for data of the user's that turned out to be unusable:
+    `prepared` is the record that says so. A damaged record is attempt 0, unlike any before it: the dataset is fetched
+    again.
     """
     if not record_path.is_file():
         return 1
     record = parsed_record(record_path.read_bytes())
     if record is None:
         return 0
-    return int(record["attempt"]) + (record["status"] != "available")
+    is_unusable = prepared is not None and prepared.is_file() and not is_available(prepared)
+    return int(record["attempt"]) + (record["status"] != "available" or is_unusable)
 
 
 def fetch(
@@ -67,7 +69,7 @@ def _own_table(own: dict[str, Any]) -> RawTable:
     try:
         frame = read_own_table(path)
         provenance: dict[str, str | int] = {
-            "source": "own",
+            "source": OWN_SOURCE,
             "address": str(path),
             "sha256": file_sha256(path),
         }
@@ -77,6 +79,9 @@ def _own_table(own: dict[str, Any]) -> RawTable:
         frame=frame,
         target=own["target"],
         categorical=tuple(own["categorical"]),
+        unwanted=tuple(own.get("drop", ())),
+        rules="openml" if own.get("drop_few_valued") else "own",
+        target_transform=own.get("target_transform", "none"),
         provenance=provenance,
     )
 

@@ -25,55 +25,70 @@ class PreparedTable:
     features: tuple[str, ...]
     dropped_columns: dict[str, str]  # name -> reason
     dropped_rows: int
+    encoded_columns: dict[str, int]  # name -> number of categories, each of which is a feature
 
 
-def prepare(table: RawTable, name: str) -> PreparedTable:
-    """Apply the paper's preprocessing; UserError if the table cannot be used (the message says why)."""
-    frame, categorical = _check_columns(table, name)
+def prepare(table: RawTable) -> PreparedTable:
+    """Apply the paper's preprocessing; UserError if the table cannot be used (the message says why).
+
+    Under the rules "own", for data of the user's, numeric columns with few values are kept unless they are constant.
+    """
+    frame, categorical = _check_columns(table)
     numeric = [column for column in frame.columns if column not in categorical and column != table.target]
-    dropped: dict[str, str] = {}
-    if table.rules == "openml":
+    dropped = dict.fromkeys(table.unwanted, "as asked for")
+    if table.rules != "uci":
         for column in categorical:
             if (distinct := frame[column].nunique()) > MAX_CATEGORIES:
                 dropped[column] = f"categorical with {distinct} distinct values, more than {MAX_CATEGORIES}"
         for column in numeric:
-            if (distinct := frame[column].nunique()) < MIN_DISTINCT_NUMBERS:
+            distinct = frame[column].nunique()
+            if table.rules == "own" and distinct == 1:
+                dropped[column] = "the same value everywhere"
+            elif table.rules == "openml" and distinct < MIN_DISTINCT_NUMBERS:
                 dropped[column] = f"numeric with {distinct} distinct values, fewer than {MIN_DISTINCT_NUMBERS}"
     for column, share in frame.drop(columns=table.target).isna().mean().items():
         if share > table.missing_column_threshold:
             limit = table.missing_column_threshold
             dropped.setdefault(str(column), f"{share:.1%} missing, more than {limit:.0%}")
-    frame = frame.drop(columns=list(dropped))
+    frame = frame.drop(columns=[column for column in dropped if column in frame.columns])
     complete = frame.dropna()
+    encoded: dict[str, int] = {}
     if table.rules == "uci":
         for column in categorical:
             if column not in dropped:
                 dropped[column] = "not numeric"
         features = complete.drop(columns=[table.target, *(c for c in categorical if c in complete.columns)])
     else:
+        encoded = {column: frame[column].nunique() for column in categorical if column in frame.columns}
         features = _one_hot(complete.drop(columns=table.target), frame, categorical)
     y = _transformed(complete[table.target].to_numpy(dtype=np.float64), table.target_transform)
     x = features.to_numpy(dtype=np.float32)
-    _check_usable(x, y, name)
+    _check_usable(x, y)
     return PreparedTable(
         x=x,
         y=y.astype(np.float32),
         features=tuple(str(column) for column in features.columns),
         dropped_columns=dropped,
         dropped_rows=len(frame) - len(complete),
+        encoded_columns=encoded,
     )
 
 
-def _check_columns(table: RawTable, name: str) -> tuple[pd.DataFrame, list[str]]:
-    """The frame with text columns in numeric places refused, and the names of its categorical columns."""
+def _check_columns(table: RawTable) -> tuple[pd.DataFrame, list[str]]:
+    """The wanted columns with text in numeric places refused, and the names of the categorical ones."""
     frame = table.frame
+    if unknown := [column for column in table.unwanted if column not in frame.columns]:
+        raise UserError(f"there is no column {unknown[0]!r}, which is to be dropped")
+    if table.target in table.unwanted:
+        raise UserError(f"the target {table.target!r} is to be dropped")
+    frame = frame.drop(columns=list(table.unwanted))
     if table.target not in frame.columns:
         shown = ", ".join(map(repr, frame.columns[:10])) + (", ..." if len(frame.columns) > 10 else "")
-        raise UserError(f"{name}: there is no target column {table.target!r}; the columns are {shown}")
-    if unknown := [column for column in table.categorical if column not in frame.columns]:
-        raise UserError(f"{name}: there is no column {unknown[0]!r}, which is listed as categorical")
+        raise UserError(f"there is no target column {table.target!r}; the columns are {shown}")
+    if unknown := [column for column in table.categorical if column not in table.frame.columns]:
+        raise UserError(f"there is no column {unknown[0]!r}, which is listed as categorical")
     if table.target in table.categorical:
-        raise UserError(f"{name}: the target {table.target!r} is listed as categorical; regression needs numbers")
+        raise UserError(f"the target {table.target!r} is listed as categorical; regression needs numbers")
     categorical = [column for column in frame.columns if column in table.categorical]
     converted = {}
     for column in frame.columns.difference(categorical, sort=False):
@@ -92,7 +107,7 @@ def _check_columns(table: RawTable, name: str) -> tuple[pd.DataFrame, list[str]]
         else:
             row = int(np.flatnonzero(is_text)[0])
             raise UserError(
-                f"{name}: the numeric column {column!r} has the text {text.iloc[row]!r} in data row {row + 1}; correct "
+                f"the numeric column {column!r} has the text {text.iloc[row]!r} in data row {row + 1}; correct "
                 "the value, leave the field empty if it is missing, or list the column as categorical"
             )
     return frame.assign(**converted), categorical
@@ -109,13 +124,13 @@ def _transformed(y: npt.NDArray[np.float64], transform: str) -> npt.NDArray[np.f
     return np.sign(y) * np.log1p(np.abs(y)) if transform == "log1p" else y
 
 
-def _check_usable(x: npt.NDArray[np.float32], y: npt.NDArray[np.float64], name: str) -> None:
+def _check_usable(x: npt.NDArray[np.float32], y: npt.NDArray[np.float64]) -> None:
     rows, columns = x.shape
     if rows < MIN_ROWS:
-        raise UserError(f"{name}: {rows} rows are left after preparation, at least {MIN_ROWS} are needed")
+        raise UserError(f"{rows} rows are left after preparation, at least {MIN_ROWS} are needed")
     if columns == 0:
-        raise UserError(f"{name}: no feature column is left after preparation")
+        raise UserError("no feature column is left after preparation")
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise UserError(f"{name}: there are infinite values (or ones too large for float32); correct or remove them")
+        raise UserError("there are infinite values (or ones too large for float32); correct or remove them")
     if np.ptp(y) == 0:
-        raise UserError(f"{name}: the target is constant ({y[0]:g}); there is nothing to learn")
+        raise UserError(f"the target is constant ({y[0]:g}); there is nothing to learn")

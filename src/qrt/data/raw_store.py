@@ -30,6 +30,7 @@ def write_raw(table: RawTable | None, record: dict[str, Any], table_path: Path, 
         description = {
             "target": table.target,
             "categorical": list(table.categorical),
+            "unwanted": list(table.unwanted),
             "rules": table.rules,
             "target_transform": table.target_transform,
             "missing_column_threshold": table.missing_column_threshold,
@@ -49,6 +50,7 @@ def read_raw(path: Path, record: dict[str, Any]) -> RawTable:
         frame=pd.read_parquet(path, engine="pyarrow"),
         target=record["target"],
         categorical=tuple(record["categorical"]),
+        unwanted=tuple(record.get("unwanted", ())),  # tables that were fetched before there was this key have none
         rules=record["rules"],
         target_transform=record["target_transform"],
         missing_column_threshold=record["missing_column_threshold"],

@@ -7,8 +7,9 @@ from typing import Literal
 
 import pandas as pd
 
-Rules = Literal["openml", "uci"]
+Rules = Literal["openml", "uci", "own"]
 TargetTransform = Literal["none", "log1p"]
+OWN_SOURCE = "own"  # `source` in the provenance of a table of the user's
 
 
 class SourceUnavailable(Exception):
@@ -20,12 +21,14 @@ class RawTable:
     """A table before preparation.
 
     `frame` has numeric columns as numbers, all others as text, missing values as NaN / None, rows and columns
-    in the source's order. `provenance` says where it came from and is copied into the record of the dataset.
+    in the source's order. `unwanted` columns are left out on the user's word. `provenance` says where the table came
+    from and is copied into the record of the dataset.
     """
 
     frame: pd.DataFrame
     target: str
     categorical: tuple[str, ...] = ()
+    unwanted: tuple[str, ...] = ()
     rules: Rules = "openml"
     target_transform: TargetTransform = "none"
     missing_column_threshold: float = 0.2

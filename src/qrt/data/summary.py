@@ -11,7 +11,15 @@ from qrt.errors import UserError
 
 def left_out(folder: Path, datasets: Iterable[str]) -> str:
     """One line per dataset of `datasets` that has no data in `folder`, or an empty text where all have."""
-    lines = []
+    lines = [f"  {name}: {reason}" for name, reason in reasons(folder, datasets).items()]
+    if not lines:
+        return ""
+    return "\n".join([f"{len(lines)} dataset(s) left out; the next call tries them again:", *lines])
+
+
+def reasons(folder: Path, datasets: Iterable[str]) -> dict[str, str]:
+    """Those of `datasets` that have no data in `folder`, each with the reason; what was not tried yet has none."""
+    found = {}
     for name in datasets:
         prepared, raw = folder / "prepared" / name / "record.json", folder / "raw" / f"{name}.json"
         path = prepared if prepared.is_file() else raw
@@ -20,10 +28,8 @@ def left_out(folder: Path, datasets: Iterable[str]) -> str:
         try:
             record = read_record(path)
         except UserError as error:
-            lines.append(f"  {name}: {error}")
+            found[name] = str(error)
         else:
             if record["status"] != "available":
-                lines.append(f"  {name}: {record['status']}: {record['reason']}")
-    if not lines:
-        return ""
-    return "\n".join([f"{len(lines)} dataset(s) left out; the next call tries them again:", *lines])
+                found[name] = f"{record['status']}: {record['reason']}"
+    return found

@@ -1,4 +1,4 @@
-"""The size of a table in a file, without reading all of it: what jobs on a user's own data may cost."""
+"""Size and columns of a table in a file, without reading all of it: what a user's own data may cost, and be asked."""
 
 from __future__ import annotations
 
@@ -22,6 +22,23 @@ def estimated_shape(path: Path) -> tuple[int, int]:
         return _shape_of_text(path)
     except (OSError, EOFError, ValueError, csv.Error, zlib.error):  # whoever reads the table says what is wrong with it
         return 0, 0
+
+
+def column_names(path: Path) -> tuple[str, ...]:
+    """The names of the columns of a CSV (also .csv.gz) or Parquet file; none if the file is no such table."""
+    try:
+        if path.name.endswith(".parquet"):
+            import pyarrow.parquet as pq
+
+            return tuple(pq.read_schema(path).names)
+        with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as content:
+            sample = content.read(_SAMPLE_BYTES)
+        header = next(csv.reader(io.StringIO(sample.decode("utf-8-sig", errors="replace"), newline="")), [])
+    except (OSError, EOFError, ValueError, csv.Error, zlib.error):
+        return ()
+    is_whole = len(sample) < _SAMPLE_BYTES or b"\n" in sample or b"\r" in sample
+    is_utf8 = not any("\N{REPLACEMENT CHARACTER}" in name for name in header)
+    return tuple(header) if is_whole and is_utf8 else ()
 
 
 def _shape_of_text(path: Path) -> tuple[int, int]:

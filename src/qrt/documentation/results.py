@@ -11,6 +11,7 @@ from qrt.data.sheet import paper_datasets
 from qrt.documentation.outputs_on_disk import bytes_of_study
 from qrt.figures.kinds import table_columns
 from qrt.results.tables import TABLES
+from qrt.statistics.own_data import COMPARISONS, SCORES
 from qrt.statistics.seeds import PER_DATASET, PER_SEED, SUMMARY
 from qrt.study.config import load_config, read_schema
 from qrt.study.experiments import plan_study
@@ -63,6 +64,14 @@ _SEEDS = """
 Of a study with more than one seed: `paper_figures/seeds.csv` has a row per metric, difference and dataset; the other
 tables are under `statistics/seeds/`.
 """
+_OWN_DATA = """
+# Your own data
+
+Of a study with `own_datasets`: `paper_figures/own_data/DATASET.csv` has a row per method, on test rows under the
+study's protocol; `statistics/own_data/comparisons.csv` has the best method beside the others. Random splits of one
+table share rows, so the noise of a difference is larger than its standard error over splits says: its variance is
+s² (1 / splits + test rows / training rows) (Nadeau and Bengio, 2003).
+"""
 
 
 def documentation() -> str:
@@ -87,6 +96,8 @@ def documentation() -> str:
     text += _SEEDS
     for name, described in (("seeds", PER_DATASET), ("per_seed", PER_SEED), ("summary", SUMMARY)):
         text += _table(f"{name}.csv", described)
+    text += _OWN_DATA
+    text += _table("own_data/DATASET.csv", SCORES) + _table("comparisons.csv", COMPARISONS)
     return text
 
 

@@ -17,6 +17,7 @@ PAGES = {
     "agreement.html": "Agreement",
 }
 SEEDS_PAGE = {"seeds.html": "Seeds"}  # of a study with more than one seed
+OWN_DATA_PAGE = {"own_data.html": "Your data"}  # of a study with data of the user's own
 
 
 class Html(str):

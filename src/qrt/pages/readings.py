@@ -21,6 +21,7 @@ from qrt.text.words import counted, listed
 NOT_RUN = "not run"
 NOT_JUDGED = "A demonstration judges no claim."
 PAPER = "Probabilistic Calibration by Design for Neural Network Regression"
+TITLE = f"Replication of “{PAPER}”"
 _LONGEST_LIST = 10
 _FOUND = ("estimate", "low", "high", "p_value", "datasets_for", "datasets_against", "smallest_detectable")
 
@@ -121,10 +122,10 @@ def switches_by_claim(verdicts: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def summary_lines(verdicts: pd.DataFrame, study: StudyWords) -> list[str]:
-    """What was replicated, on what, and what came out, in about ten lines of plain text."""
-    head = [f"Replication of “{PAPER}”", f"Protocol: {study.protocol}. Data: {study.basis}."]
+    """On what the replication (TITLE) is based, and what came out, in about ten lines of plain text."""
+    basis = f"Protocol: {study.protocol}. Data: {study.basis}."
     if study.demonstration:
-        return [*head, f"This is a {study.demonstration}.", NOT_JUDGED]
+        return [basis, f"This is a {study.demonstration}.", NOT_JUDGED]
     own = of_reading(verdicts, "study")
     counted_apart = marked(own, "by_definition")
     own, by_definition = own[~counted_apart], own[counted_apart]
@@ -134,7 +135,7 @@ def summary_lines(verdicts: pd.DataFrame, study: StudyWords) -> list[str]:
         "All claims": own,
     }
     lines = [
-        *head,
+        basis,
         f"{counted(len(own), 'claim')} of the paper were judged by rule.",
         *(f"{name}: {tally_words(tally(rows['verdict']))}." for name, rows in groups.items() if len(rows)),
         _contradicted(groups["Main claims"]),

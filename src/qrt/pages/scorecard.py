@@ -36,6 +36,7 @@ from qrt.pages.readings import (
     NOT_JUDGED,
     NOT_RUN,
     PAPER,
+    TITLE,
     ChangedVerdicts,
     changed_by_switch,
     changed_verdicts,
@@ -265,7 +266,7 @@ def scorecard_markdown(verdicts: pd.DataFrame, study: StudyWords, frozen: str = 
     """The scorecard as Markdown."""
     verdicts = presentable(verdicts, study)
     claims = scorecard_csv(verdicts, study)
-    summary = [f"- {escape_markdown(line)}" for line in summary_lines(verdicts, study)]
+    summary = [f"- {escape_markdown(line)}" for line in (TITLE, *summary_lines(verdicts, study))]
     legend = [f"- {SYMBOLS[verdict]} **{verdict}**: {escape_markdown(MEANINGS[verdict])}" for verdict in VERDICTS]
     first = claims[marked(claims, "abstract")]
     return "\n".join(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from qrt.data.sheet import paper_datasets
-from qrt.pages.page import PAGES, SEEDS_PAGE
+from qrt.pages.page import OWN_DATA_PAGE, PAGES, SEEDS_PAGE
 from qrt.results.readings import other_preset
 from qrt.study.artifacts import ARTIFACTS
 from qrt.study.config import StudyConfig
@@ -29,6 +29,7 @@ class StudyWords:
     of_paper: int  # datasets with results that are the paper's
     splits: int
     seeds: int = 1
+    has_own_data: bool = False
     figures: tuple[str, ...] = ()  # artifacts whose files lie beside the pages
     demonstration: str = ""  # what is said of a demonstration: short training, or none of the paper's datasets
     affected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # switch -> the only datasets it concerns
@@ -36,7 +37,8 @@ class StudyWords:
     @property
     def pages(self) -> dict[str, str]:
         """The pages that the study has, for their menu: file -> name."""
-        return PAGES | SEEDS_PAGE if self.seeds > 1 else PAGES
+        seeds = SEEDS_PAGE if self.seeds > 1 else {}
+        return PAGES | seeds | (OWN_DATA_PAGE if self.has_own_data else {})
 
     @property
     def basis(self) -> str:
@@ -59,6 +61,7 @@ def study_words(study: StudyConfig, dataset_table: pd.DataFrame, finished: Colle
         of_paper=int(available["dataset"].isin(list(paper_datasets())).sum()),
         splits=len(study.splits),
         seeds=len(study.seeds),
+        has_own_data=study.has_own_data,
         figures=tuple(ARTIFACTS),
         demonstration=study.demonstration,
         affected={"x_scale": tuple(name for name in available["dataset"] if x_scale_matters(name))},

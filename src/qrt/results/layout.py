@@ -31,6 +31,10 @@ class Layout:
         """Rows of `runs`, `curves` or `predictions` of one family, all splits."""
         return f"{self.networks}/{dataset}/seed{seed}/{family}.{kind}.parquet"
 
+    def networks_of(self, dataset: str) -> str:
+        """The folder of all networks of a dataset."""
+        return f"{self.networks}/{dataset}"
+
     # Tables of the study.
     def methods(self, experiment: str, seed: int | str = 0) -> str:
         """The tuned methods of one experiment."""

@@ -9,11 +9,11 @@ from qrt.figures.kinds import needed_tables
 from qrt.results.study_networks import StudyNetworks
 from qrt.study.artifacts import EXAMPLE_EXPERIMENTS, FIGURES
 from qrt.study.cost import Shape, TrainingJob, table_shape, usual_epochs
-from qrt.study.experiments import MAIN_MODEL
+from qrt.study.experiments import MAIN_MODEL, compared_on
 from qrt.study.family import Family
 
-# Methods that are tuned for single datasets: those of figures that show single datasets, and those that are timed.
-TUNED_FOR_ONE: dict[str, tuple[str, ...]] = {"examples": EXAMPLE_EXPERIMENTS, "timed": ("main", "regularised")}
+# Why methods are tuned for single datasets: figures that show single datasets, times, and data of the user's own.
+TUNED_FOR_ONE = ("examples", "timed", "own")
 LARGE_ROWS = 20_000
 
 
@@ -65,6 +65,16 @@ class StudyFiles(StudyNetworks):
     def tuned(self, experiments: Iterable[str], seed: int = 0) -> list[str]:
         """The tuned methods of experiments, as far as the study has them."""
         return [self.layout.methods(name, seed) for name in experiments if name in self.plan.experiments]
+
+    def tuned_for_one(self, purpose: str) -> tuple[str, ...]:
+        """The experiments that are tuned for single datasets, for one of the purposes of TUNED_FOR_ONE."""
+        if purpose == "examples":
+            return EXAMPLE_EXPERIMENTS
+        if purpose == "timed":
+            return "main", "regularised"
+        asked = self.study.base_models
+        model = MAIN_MODEL if MAIN_MODEL in asked else asked[0]
+        return tuple(compared_on(model))
 
     def experiments_json(self, experiments: Iterable[str]) -> list[str]:
         """Experiments as JSON, as far as the study has them."""

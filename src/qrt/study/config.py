@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import math
@@ -18,28 +17,15 @@ import yaml
 
 from qrt.data.embedded import EMBEDDED
 from qrt.data.sheet import paper_datasets
-from qrt.data.table_shape import estimated_shape
 from qrt.errors import UserError
+from qrt.study.own_dataset import OwnDataset, is_file
 from qrt.study.protocol import Protocol, resolve_protocol
+from qrt.text.suggestion import did_you_mean
 
 MIRROR_VARIABLE = "QRT_MIRROR"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")  # of a dataset: part of paths and of shell commands
 _PLACES = ("own_datasets", "mirror", "sources")
 PAPER_TRAINING = {"max_epochs": 5000, "patience": 15}
-
-
-@dataclass(frozen=True)
-class OwnDataset:
-    """A dataset of the user's: a file and its target column."""
-
-    path: Path
-    target: str
-    categorical: tuple[str, ...]
-    shape: tuple[int, int] = (0, 0)  # rows and columns of the table, about
-
-    def entry(self) -> dict[str, Any]:
-        """What fetching needs to know, as JSON has it."""
-        return {"path": str(self.path), "target": self.target, "categorical": list(self.categorical)}
 
 
 @dataclass(frozen=True)
@@ -74,14 +60,14 @@ class StudyConfig:
     @property
     def is_demonstration(self) -> bool:
         """Whether results say nothing about the paper: training is shorter, or no dataset is one of the paper's."""
-        return self._is_short or not self._has_paper_data
+        return self.is_short or not self._has_paper_data
 
     @property
     def demonstration(self) -> str:
         """What figures and pages say of a demonstration; empty for a study of the paper."""
         if not self.is_demonstration:
             return ""
-        training = "short training" if self._is_short else "training"
+        training = "short training" if self.is_short else "training"
         if not self._has_paper_data:
             training += f" on {'embedded data' if set(self.datasets) <= set(EMBEDDED) else 'other data'}"
         return f"demonstration: {training}, no statement about the paper"
@@ -99,8 +85,14 @@ class StudyConfig:
         return ", ".join(words)
 
     @property
-    def _is_short(self) -> bool:
+    def is_short(self) -> bool:
+        """Whether training is shorter than the paper's: a trial."""
         return any(self.training[name] < of_paper for name, of_paper in PAPER_TRAINING.items())
+
+    @property
+    def has_own_data(self) -> bool:
+        """Whether a dataset is the user's."""
+        return bool(set(self.datasets) - {*paper_datasets(), *EMBEDDED})
 
     @property
     def _has_paper_data(self) -> bool:
@@ -166,13 +158,17 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
     if problems:
         raise UserError(_summary(problems))
     config = with_defaults(raw, schema)
-    own = {name: _own_dataset(_resolved(root, entry["path"]), entry) for name, entry in config["own_datasets"].items()}
+    own = {
+        name: OwnDataset.from_entry(_resolved(root, entry["path"]), entry)
+        for name, entry in config["own_datasets"].items()
+    }
     datasets, problems = _resolve_datasets(config["datasets"], own)
-    problems += _path_problems(own)
+    problems += [f"own_datasets.{name}.{problem}" for name, entry in own.items() for problem in entry.problems()]
     mirror = config["mirror"] or os.environ.get(MIRROR_VARIABLE) or None
     mirror_path = _resolved(root, mirror) if mirror else None
-    if mirror_path is not None and not _is_file(mirror_path / "manifest.csv"):
-        problems.append(f"mirror: {mirror!r} has no manifest.csv; give a folder laid out as docs/data.md says")
+    if mirror_path is not None and not is_file(mirror_path / "manifest.csv"):
+        named_by = "mirror" if config["mirror"] else f"the environment variable {MIRROR_VARIABLE}"
+        problems.append(f"{named_by}: {mirror!r} has no manifest.csv; give a folder laid out as docs/data.md says")
     if problems:
         raise UserError(_summary(problems))
     return StudyConfig(
@@ -199,11 +195,6 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
         figures=config["figures"],
         networks=f"results/networks{_length_of_training(config, schema)}",
     )
-
-
-def _own_dataset(path: Path, entry: Mapping[str, Any]) -> OwnDataset:
-    shape = estimated_shape(path) if _is_file(path) else (0, 0)
-    return OwnDataset(path, entry["target"], tuple(entry["categorical"]), shape)
 
 
 def without_texts(value: Any, schema: Mapping[str, Any]) -> Any:
@@ -278,7 +269,7 @@ def _resolve_datasets(names: Iterable[str], own: Mapping[str, OwnDataset]) -> tu
         elif name in single or name in own:
             chosen[name] = None
         else:
-            right = _did_you_mean(name, [*single, *groups, *own])
+            right = did_you_mean(name, [*single, *groups, *own])
             problems.append(
                 f"datasets: there is no dataset or group {name!r}{right or '; groups are ' + ', '.join(groups)}. "
                 "Data of your own goes under own_datasets"
@@ -290,30 +281,11 @@ def _resolve_datasets(names: Iterable[str], own: Mapping[str, OwnDataset]) -> tu
     return tuple(chosen), problems
 
 
-def _path_problems(own: Mapping[str, OwnDataset]) -> list[str]:
-    problems = []
-    for name, entry in own.items():
-        if not _is_file(entry.path):
-            problems.append(f"own_datasets.{name}.path: there is no file {str(entry.path)!r}")
-        elif not entry.path.name.endswith((".csv", ".csv.gz", ".parquet")):
-            problems.append(f"own_datasets.{name}.path: {entry.path.name!r} is none of .csv, .csv.gz and .parquet")
-        elif set("{}") & set(str(entry.path)):
-            problems.append(f"own_datasets.{name}.path: {str(entry.path)!r} has braces, which Snakemake cannot handle")
-    return problems
-
-
 def _resolved(root: Path, path: str) -> Path:
     try:
         return (root / path).resolve()
     except (OSError, ValueError, RuntimeError):  # a null byte, half a surrogate pair, links in a circle
         return root / path
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # longer than a name may be, or as above
-        return False
 
 
 def _name_problems(raw: Mapping[str, Any]) -> list[str]:
@@ -356,12 +328,12 @@ def _message(error: jsonschema.ValidationError) -> str:
         unknown = [name for name in value if name not in known]
         prefix = "" if where == "configuration" else f"{where}."
         return "; ".join(
-            f"{prefix}{name}: unknown key{_did_you_mean(str(name), known) or '; known are ' + ', '.join(known)}"
+            f"{prefix}{name}: unknown key{did_you_mean(str(name), known) or '; known are ' + ', '.join(known)}"
             for name in unknown
         )
     if rule == "enum":
         allowed = [choice for choice in schema["enum"] if choice is not None]
-        return f"{where}: {value!r} is not one of {', '.join(allowed)}{_did_you_mean(str(value), allowed)}"
+        return f"{where}: {value!r} is not one of {', '.join(allowed)}{did_you_mean(str(value), allowed)}"
     if rule == "type":
         expected = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
         return f"{where}: {value!r} should be {' or '.join(_TYPE_WORDS[name] for name in expected)}"
@@ -386,12 +358,6 @@ _TYPE_WORDS = {
     "boolean": "true or false",
     "null": "null",
 }
-
-
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    by_lower = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
-    return f" (did you mean {by_lower[close[0]]!r}?)" if close else ""
 
 
 def _summary(problems: list[str]) -> str:

@@ -14,7 +14,7 @@ from qrt.study.family import Family
 
 if TYPE_CHECKING:
     from qrt.engine.variant import Variant
-    from qrt.study.config import OwnDataset
+    from qrt.study.own_dataset import OwnDataset
 
 Shape = tuple[int, int]  # training rows, features
 UNKNOWN_SHAPE: Shape = (60_000, 100)  # of a file whose size cannot be told: rather too much than too little

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -166,6 +166,18 @@ def in_scope(experiment: str, scope: str) -> bool:
     return scope == "everything" or not experiment.startswith("regularised_")
 
 
+def compared_on(model: str) -> Iterator[str]:
+    """The experiments whose methods are compared with each other on one base model."""
+    yield from (f"{name}{_suffix(model)}" for name in ("main", "regularised"))
+    if model == MAIN_MODEL:
+        yield "base_train"
+
+
+def _suffix(model: str) -> str:
+    """What the names of experiments on a base model end in."""
+    return "" if model == MAIN_MODEL else f"_{model.lower().replace('-', '_')}"
+
+
 def _experiments(model: str, study: StudyConfig) -> Iterable[Experiment]:
     """All experiments with one base model."""
     protocol = study.protocol
@@ -183,7 +195,7 @@ def _experiments(model: str, study: StudyConfig) -> Iterable[Experiment]:
         Method("QRTC", quantile_trained, "REFL", "QRTC"),
         Method("QRT-F", quantile_trained, "none", "QRT", built_on="base"),
     ]
-    suffix = "" if model == MAIN_MODEL else f"_{model.lower().replace('-', '_')}"
+    suffix = _suffix(model)
     yield Experiment(f"main{suffix}", f"the main comparison with base model {model}", tuple(methods))
     # The released code tunes lambda for the main base model only (docs/protocol.md, row 7).
     if model == MAIN_MODEL or protocol.lambda_grid != PROTOCOLS["released"].lambda_grid:

@@ -1,0 +1,224 @@
+"""What is said of a dataset of the user's: scores, the best method, and whether by more than noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from qrt.__main__ import main
+from qrt.pages.own_data import OwnReport, findings, own_data_page, own_data_text
+from qrt.statistics.own_data import COMPARISONS, RANKED, SCORES, corrected_t_test, own_statistics
+from qrt.study.protocol import PROTOCOLS
+from support.mock_results import mock_methods
+
+METHODS = ("BASE", "QRC", "QRTC")
+
+
+def methods_of(effects: dict[str, float], splits: int = 5) -> pd.DataFrame:
+    return mock_methods(["houses"], {("main", name): effect for name, effect in effects.items()}, splits=splits)
+
+
+def test_without_shared_rows_the_test_is_the_paired_t_test() -> None:
+    one, two = np.random.default_rng(0).normal(size=(2, 6))
+    mean, noise, p_value = corrected_t_test(one - two, test_share=0)
+    oracle = stats.ttest_rel(one, two)
+    assert mean == pytest.approx((one - two).mean())
+    assert noise == pytest.approx((one - two).std(ddof=1) / 6**0.5)
+    assert p_value == pytest.approx(oracle.pvalue)
+
+
+def test_splits_that_share_rows_make_the_noise_larger_as_nadeau_and_bengio_have_it() -> None:
+    differences = np.array([0.1, 0.3, 0.2, 0.25, 0.15])
+    _, plain, p_plain = corrected_t_test(differences, test_share=0)
+    _, corrected, p_corrected = corrected_t_test(differences, test_share=10 / 65)
+    assert corrected / plain == pytest.approx(((1 / 5 + 10 / 65) / (1 / 5)) ** 0.5)
+    assert p_corrected > p_plain
+
+
+def test_false_alarms_over_splits_of_one_table_are_as_rare_as_promised_and_need_the_correction() -> None:
+    """Two predictors without any difference on new data, compared on ten random splits of simulated tables."""
+    generator, tables = np.random.default_rng(1), 400
+    alarms = {0.0: 0, 20 / 130: 0}
+    for _ in range(tables):
+        target, one, two = generator.normal(size=(3, 200))
+        tests = [generator.permutation(200)[180:] for _ in range(10)]
+        losses = (target - one) ** 2 - (target - two) ** 2
+        differences = np.array([losses[rows].mean() for rows in tests])
+        for share in alarms:
+            alarms[share] += corrected_t_test(differences, share)[2] < 0.05
+    most = tables * (0.05 + 3 * (0.05 * 0.95 / tables) ** 0.5)
+    assert alarms[20 / 130] < most < alarms[0.0]
+
+
+def test_best_of_six_equal_methods_is_rarely_said_to_be_better() -> None:
+    generator, names, studies = np.random.default_rng(2), tuple("ABCDEF"), 200
+    rows = pd.MultiIndex.from_product([names, range(5)], names=["method", "split"]).to_frame(index=False)
+    scores = [f"test_{name}" for name in ("nll", "pce_levels", "crps_wis", "sd", "coverage_90", "length_90")]
+    alarms = 0
+    for _ in range(studies):
+        columns = {name: generator.normal(size=len(rows)) for name in scores}
+        methods = rows.assign(dataset="houses", status="ok", **columns)
+        found = own_statistics("houses", methods, PROTOCOLS["paper"], names, test_share=0).comparisons
+        alarms += found.loc[found["score"] == "nll", "larger_than_noise"].any()
+    assert alarms <= studies * 0.05
+
+
+@pytest.mark.parametrize(
+    ("differences", "noise", "p_value"), [([0.0, 0.0], 0.0, 1.0), ([1.0, 1.0], 0.0, 0.0), ([1.0], np.nan, np.nan)]
+)
+def test_differences_without_noise_are_decided_and_a_single_split_is_not(
+    differences: list[float], noise: float, p_value: float
+) -> None:
+    found = corrected_t_test(np.array(differences), test_share=0.1)
+    np.testing.assert_equal(found, (differences[0], noise, p_value))
+
+
+def test_table_has_means_and_standard_errors_over_splits() -> None:
+    methods = methods_of({"BASE": 0, "QRC": -1, "QRTC": -2, "QRT-F": 3})
+    scores = own_statistics("houses", methods, PROTOCOLS["paper"], METHODS, 0.15).scores
+    assert list(scores.columns) == list(SCORES)
+    assert list(scores["method"]) == list(METHODS), "in their order, and none that is not shown"
+    values = methods[methods["method"] == "QRC"]["test_coverage_90"]
+    row = scores.set_index("method").loc["QRC"]
+    assert row["coverage_90"] == pytest.approx(values.mean())
+    assert row["coverage_90_standard_error"] == pytest.approx(values.std(ddof=1) / 5**0.5)
+    assert row[["splits", "failed_splits"]].tolist() == [5, 0]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "column"), [("paper", "test_pce_levels"), ("released", "test_pce_sorted_batched")]
+)
+def test_scores_are_those_of_the_protocol(protocol: str, column: str) -> None:
+    methods = methods_of({"BASE": 0, "QRTC": -2})
+    scores = own_statistics("houses", methods, PROTOCOLS[protocol], METHODS, 0.15).scores.set_index("method")
+    assert scores.loc["BASE", "pce"] == pytest.approx(methods[methods["method"] == "BASE"][column].mean())
+
+
+def test_best_method_is_compared_with_all_others_and_clear_differences_are_found() -> None:
+    statistics = own_statistics(
+        "houses", methods_of({"BASE": 0, "QRC": -9, "QRTC": -9.01}), PROTOCOLS["paper"], METHODS, 0.15
+    )
+    found = statistics.comparisons
+    assert list(found.columns) == list(COMPARISONS)
+    assert found["score"].tolist() == [name for name in RANKED for _ in range(2)]
+    nll = found[found["score"] == "nll"].set_index("method")
+    assert bool(nll.loc["BASE", "larger_than_noise"])
+    assert (nll["difference"] >= 0).all()
+    assert nll["p_corrected"].tolist() == pytest.approx(np.minimum(1, 3 * nll["p_value"]).tolist())
+
+
+def test_method_that_failed_in_a_split_is_shown_and_not_ranked() -> None:
+    methods = methods_of({"BASE": 0, "QRC": -1, "QRTC": -9})
+    failed = (methods["method"] == "QRTC") & (methods["split"] == 3)
+    methods.loc[failed, "status"] = "diverged"
+    statistics = own_statistics("houses", methods, PROTOCOLS["paper"], METHODS, 0.15)
+    row = statistics.scores.set_index("method").loc["QRTC"]
+    assert row[["splits", "failed_splits"]].tolist() == [4, 1]
+    assert np.isfinite(row["nll"])
+    assert "QRTC" not in set(statistics.comparisons["best"]) | set(statistics.comparisons["method"])
+
+
+def test_dataset_without_results_has_empty_tables() -> None:
+    statistics = own_statistics("others", methods_of({"BASE": 0}), PROTOCOLS["paper"], METHODS, 0.15)
+    assert statistics.scores.empty
+    assert statistics.comparisons.empty
+
+
+RECORD: dict[str, Any] = {
+    "status": "available",
+    "rows": 400,
+    "features": 3,
+    "dropped_rows": 0,
+    "dropped_columns": {"<b>id</b>": "as asked for"},
+    "encoded_columns": {},
+    "target": "price",
+    "target_transform": "none",
+}
+
+
+def report_of(effects: dict[str, float], splits: int = 5) -> OwnReport:
+    methods = methods_of(effects, splits)
+    statistics = own_statistics("houses", methods, PROTOCOLS["paper"], METHODS, 0.15)
+    return OwnReport("houses", RECORD, statistics, 40, ("paper_figures/own_data.html",))
+
+
+def test_method_that_is_better_than_all_others_by_more_than_noise_is_the_answer() -> None:
+    report = report_of({"BASE": 0, "QRC": -30, "QRTC": -90})
+    answer, beside, *_ = findings(report)
+    assert answer == "Take QRTC. Lowest NLL: QRTC; the difference to every other method is larger than the noise."
+    scores = report.statistics.scores.set_index("method")["nll"]
+    assert beside.startswith("QRTC lowers the NLL of the plain network (BASE) by ")
+    assert float(beside.split(" by ")[1].split(" ± ")[0]) == pytest.approx(scores["BASE"] - scores["QRTC"], rel=0.01)
+
+
+def test_difference_that_is_noise_is_not_sold_as_one() -> None:
+    answer, *_ = findings(report_of({"BASE": 0, "QRC": 0, "QRTC": 0}))
+    assert answer.startswith("This comparison gives no reason to prefer one method. Lowest NLL: ")
+    partly, *_ = findings(report_of({"BASE": 0, "QRC": -90, "QRTC": -90}))
+    assert partly.startswith("Take Q")
+    assert "; the difference to BASE is larger than the noise, that to Q" in partly
+
+
+def test_one_split_is_no_basis_for_an_answer() -> None:
+    sentences = findings(report_of({"BASE": 0, "QRTC": -90}, splits=1))
+    assert sentences[0] == "Lowest NLL: QRTC."
+    assert sentences[-1].startswith("One split says nothing about noise")
+
+
+def test_methods_with_equal_results_are_named_together() -> None:
+    methods = methods_of({"BASE": 90, "QRC": 0})
+    again = methods[methods["method"] == "QRC"].assign(method="QRTC")
+    statistics = own_statistics("houses", pd.concat([methods, again]), PROTOCOLS["paper"], METHODS, 0.15)
+    answer, *_ = findings(OwnReport("houses", RECORD, statistics, 40, ()))
+    assert answer.startswith("Take QRC and QRTC. Lowest NLL: QRC and QRTC; the difference to BASE is larger")
+
+
+def test_data_that_cannot_be_used_is_said_on_page_and_in_the_terminal() -> None:
+    statistics = own_statistics("houses", methods_of({"BASE": 0})[:0], PROTOCOLS["paper"], METHODS, 0.15)
+    record = RECORD | {"status": "invalid", "reason": "50 rows are left"}
+    report = OwnReport("houses", record, statistics, 40, ())
+    for text in (own_data_page([report], "", ""), own_data_text([report], "", "")):
+        assert "It cannot be used (invalid): 50 rows are left." in text
+        assert "There are no results yet." in text
+
+
+def test_terminal_shows_an_aligned_table_the_answer_and_every_path() -> None:
+    report = report_of({"BASE": 0, "QRC": -1, "QRTC": -2})
+    lines = own_data_text([report], "Protocol: paper.", "A trial.").splitlines()
+    head = next(number for number, line in enumerate(lines) if line.startswith("  Method"))
+    table = lines[head : head + 4]
+    assert len({len(line) for line in table}) == 1
+    assert [line.split()[0] for line in table[1:]] == list(METHODS)
+    assert table[1].split()[1:4:2] == [number for number in table[1].split()[1:4] if number != "±"]
+    assert lines[0] == "A trial."
+    assert f"  {findings(report)[0]}" in lines
+    assert "    paper_figures/own_data.html" in lines
+
+
+def test_names_of_the_user_are_text_on_the_page() -> None:
+    page = own_data_page([report_of({"BASE": 0, "QRTC": -1})], "Protocol: paper.", "")
+    assert "<b>id</b>" not in page
+    assert "&lt;b&gt;id&lt;/b&gt; (as asked for)" in page
+
+
+def test_report_takes_the_page_where_there_is_one_and_does_not_miss_it_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["artifacts", "--figures", str(tmp_path)]) == 0
+    assert "own_data" not in capsys.readouterr().err
+    (tmp_path / "own_data.html").touch()
+    assert main(["artifacts", "--figures", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.split() == ["own_data"]
+
+
+def test_asking_for_own_data_without_any_says_where_to_read_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = ["--comparisons", str(tmp_path / "comparisons.csv"), "--out", str(tmp_path)]
+    assert main(["own_data", "--study", "{}", *files]) == 2
+    assert "has no own_datasets, or no method" in capsys.readouterr().err
