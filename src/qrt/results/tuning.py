@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from qrt.results.tables import METHODS
@@ -13,7 +14,7 @@ from qrt.study.experiments import Experiment, Method
 from qrt.study.family import CONDITIONS
 from qrt.study.protocol import FIXED_BANDWIDTH, Protocol
 
-_PLACE = ["dataset", "seed"]
+Rows = npt.NDArray[np.intp]  # positions in the table of runs
 CRPS_LIMIT = 1.1  # lambda may cost at most this factor of the validation CRPS of lambda = 0
 
 
@@ -32,101 +33,118 @@ class Tuning:
 
     def __init__(self, runs: pd.DataFrame) -> None:
         self._runs = runs
-        self._rows_of_network = runs.groupby("variant", sort=False).indices
-        told = runs[list(CONDITIONS)].notna().groupby(runs["variant"], sort=False).any()
-        self._conditions = {str(name): told.columns[row] for name, row in zip(told.index, told.to_numpy(), strict=True)}
-        self._tuned: dict[Hashable, pd.DataFrame] = {}
+        networks = runs.groupby("variant", sort=False)
+        self._rows_of_network = networks.indices
+        self._network = networks.ngroup().to_numpy()
+        self._place = runs.groupby(["dataset", "seed"], sort=False).ngroup().to_numpy()
+        self._ok = (runs["status"] == "ok").to_numpy(dtype=bool)
+        self._failed = runs["test_nll"].isna().to_numpy() & ~self._ok
+        self._without_condition = {name: runs[name].isna().to_numpy() for name in CONDITIONS}
+        self._texts = {name: runs[name].to_numpy(object) for name in (*CONDITIONS, "posthoc_on", "posthoc_map")}
+        numbers = ["alpha", "bandwidth", "posthoc_bandwidth", *(name for name in runs if name.startswith("val_"))]
+        self._numbers = {name: runs[name].to_numpy(float) for name in numbers}
+        self._split = runs["split"].to_numpy()
+        self._chosen: dict[Hashable, _Chosen] = {}
 
     def methods(self, experiment: Experiment, protocol: Protocol) -> pd.DataFrame:
         """The tuned methods of an experiment, as `tuned_methods` has them."""
         columns = list(METHODS)
-        parts = []
-        for method in experiment.methods:
-            tuned = self._method(method, protocol)
-            parts.append(tuned.assign(experiment=experiment.name, method=method.name)[columns])
-        found = [part for part in parts if len(part)]
-        return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=columns)
+        chosen = [self._choice(method, protocol) for method in experiment.methods]
+        names = [method.name for method, part in zip(experiment.methods, chosen, strict=True) for _ in part.rows]
+        if not names:
+            return pd.DataFrame(columns=columns)
+        rows = self._runs.iloc[np.concatenate([part.rows for part in chosen])]
+        tuned = rows.assign(
+            experiment=experiment.name,
+            method=names,
+            chosen_bandwidth=np.concatenate([part.bandwidth for part in chosen]),
+            chosen_lambda=np.concatenate([part.strength for part in chosen]),
+        )
+        return tuned[columns].reset_index(drop=True)
 
-    def _method(self, method: Method, protocol: Protocol) -> pd.DataFrame:
-        names = [network.id for network in method.networks if network.id in self._rows_of_network]
-        key = self._decisive(method, protocol, names)
-        if key not in self._tuned:
-            of_networks = np.concatenate([np.array([], dtype=int), *(self._rows_of_network[name] for name in names)])
-            self._tuned[key] = _tuned(self._runs.iloc[np.sort(of_networks)], method, protocol)
-        return self._tuned[key]
+    def _choice(self, method: Method, protocol: Protocol) -> _Chosen:
+        found = [self._rows_of_network.get(network.id, np.array([], dtype=int)) for network in method.networks]
+        rows = np.sort(np.concatenate(found))
+        key = self._decisive(method, protocol, rows)
+        if key not in self._chosen:
+            self._chosen[key] = self._choose_from(rows, method, protocol)
+        return self._chosen[key]
 
-    def _decisive(self, method: Method, protocol: Protocol, names: Iterable[str]) -> Hashable:
-        """What the tuning of a method depends on: its networks, what is built on them, the switches that matter."""
-        switches = {"posthoc_on", "posthoc_bandwidth"}.union(*(self._conditions[name] for name in names))
+    def _decisive(self, method: Method, protocol: Protocol, rows: Rows) -> Hashable:
+        """What the choices depend on: the networks, what is built on them, and the switches that matter."""
+        switches = ["posthoc_on", "posthoc_bandwidth"]
+        switches += [name for name, missing in self._without_condition.items() if not missing[rows].all()]
         if len(method.networks) > 1:
-            switches |= {"metric_rows", "pce", "regularisation_choice"}
-        settings = tuple((name, getattr(protocol, name)) for name in sorted(switches))
+            switches += ["metric_rows", "pce", "regularisation_choice"]
+        settings = tuple((name, getattr(protocol, name)) for name in switches)
         return method.networks, method.posthoc, method.built_on, settings
 
+    def _choose_from(self, rows: Rows, method: Method, protocol: Protocol) -> _Chosen:
+        """The choice on each dataset and seed, from all rows of the method's networks."""
+        rows = rows[self._as_the_protocol_has_it(rows, method, protocol)]
+        several_lambdas = len({network.alpha for network in method.networks}) > 1
+        parts = []
+        for place, candidates in self._candidates(rows, protocol).items():
+            if len(candidates) < len(set(method.networks)):
+                continue  # a choice among part of the grid would be another method
+            choice = _choose(candidates, protocol)
+            ours = rows[(self._place[rows] == place) & (self._network[rows] == choice.network)]
+            ours = ours[np.argsort(self._split[ours], kind="stable")]
+            strength = abs(choice.alpha) if several_lambdas else np.nan
+            parts.append(_Chosen(ours, np.full(len(ours), choice.bandwidth), np.full(len(ours), strength)))
+        nothing = _Chosen(np.array([], dtype=int), np.array([]), np.array([]))
+        return _Chosen(*map(np.concatenate, zip(nothing, *parts, strict=True)))
 
-def _tuned(of_method: pd.DataFrame, method: Method, protocol: Protocol) -> pd.DataFrame:
-    """The rows of the network that is chosen on each dataset and seed, from all rows of the method's networks."""
-    rows = _as_the_protocol_has_it(of_method, method, protocol)
-    place_of_row = rows.groupby(_PLACE, sort=False).ngroup().to_numpy()
-    wanted = {network.id for network in method.networks}
-    chosen = [
-        _choose(candidates, protocol) if wanted == {one.variant for one in candidates} else None
-        for candidates in _candidates(rows, protocol)
-    ]  # a choice among part of the grid would be another method
-    variants = np.array([choice.variant if choice else "" for choice in chosen], dtype=object)[place_of_row]
-    order = np.lexsort((rows["split"].to_numpy(), place_of_row))
-    order = order[(rows["variant"].to_numpy(dtype=object) == variants)[order]]
-    ours = [choice for choice in (chosen[place] for place in place_of_row[order]) if choice]
-    several_lambdas = len({network.alpha for network in method.networks}) > 1
-    return rows.iloc[order].assign(
-        chosen_bandwidth=np.array([choice.bandwidth for choice in ours], dtype=float),
-        chosen_lambda=np.array([abs(choice.alpha) if several_lambdas else np.nan for choice in ours], dtype=float),
-    )
+    def _as_the_protocol_has_it(self, rows: Rows, method: Method, protocol: Protocol) -> npt.NDArray[np.bool_]:
+        """Which rows are as the protocol has them: trained, built on, post-hoc map and its bandwidth."""
+        right_conditions = np.ones(len(rows), dtype=bool)
+        for switch, missing in self._without_condition.items():
+            right_conditions &= missing[rows] | (self._texts[switch][rows] == getattr(protocol, switch))
+        built_on = protocol.posthoc_on if method.built_on == "protocol" else method.built_on
+        without_map = self._numbers["alpha"][rows] == 0
+        right_base = self._texts["posthoc_on"][rows] == np.where(without_map, "base", built_on)
+        right_map = self._texts["posthoc_map"][rows] == method.posthoc
+        if method.posthoc != "none":
+            own = self._numbers["bandwidth"][rows]
+            fixed = np.isnan(own) | (protocol.posthoc_bandwidth == "fixed")
+            tuned = np.where(fixed, FIXED_BANDWIDTH, own)
+            right_map &= np.isclose(self._numbers["posthoc_bandwidth"][rows], tuned)
+        return right_conditions & (self._failed[rows] | (right_base & right_map))
+
+    def _candidates(self, rows: Rows, protocol: Protocol) -> dict[int, list[_Candidate]]:
+        """The candidates of each dataset and seed, in the order in which the rows have them."""
+        batched = "_batched" if protocol.metric_rows == "batches" else ""  # row 12
+        metrics = [f"{name}{batched}" for name in ("val_nll", f"val_pce_{protocol.pce}", "val_crps_wis")]
+        values = pd.DataFrame({"ok": self._ok[rows]} | {name: self._numbers[name][rows] for name in metrics})
+        codes = self._place[rows] * len(self._rows_of_network) + self._network[rows]
+        means = values.groupby(codes, sort=False).mean()
+        _, first = np.unique(codes, return_index=True)
+        candidates: dict[int, list[_Candidate]] = {}
+        for row, (ok, nll, pce, crps) in zip(rows[np.sort(first)], means.to_numpy(), strict=True):
+            alpha, bandwidth = self._numbers["alpha"][row], self._numbers["bandwidth"][row]
+            candidate = _Candidate(self._network[row], alpha, bandwidth, ok == 1, nll, pce, crps)
+            candidates.setdefault(self._place[row], []).append(candidate)
+        return candidates
 
 
-def _as_the_protocol_has_it(of_method: pd.DataFrame, method: Method, protocol: Protocol) -> pd.DataFrame:
-    """The rows as the protocol has them: trained, built on, post-hoc map and its bandwidth."""
-    failed = of_method["test_nll"].isna() & (of_method["status"] != "ok")
-    without_map = of_method["alpha"] == 0
-    built_on = protocol.posthoc_on if method.built_on == "protocol" else method.built_on
-    right_base = np.where(without_map, "base", built_on) == of_method["posthoc_on"]
-    right_conditions = np.ones(len(of_method), dtype=bool)
-    for switch in CONDITIONS:
-        right_conditions &= of_method[switch].isna() | (of_method[switch] == getattr(protocol, switch))
-    right_map = of_method["posthoc_map"] == method.posthoc
-    if method.posthoc != "none":
-        tuned = (
-            FIXED_BANDWIDTH if protocol.posthoc_bandwidth == "fixed" else of_method["bandwidth"].fillna(FIXED_BANDWIDTH)
-        )
-        right_map &= np.isclose(of_method["posthoc_bandwidth"], tuned)
-    return of_method[right_conditions & (failed | (right_base & right_map))]
+class _Chosen(NamedTuple):
+    """The chosen rows of a method, with the chosen bandwidth and lambda of each (NaN where there was no choice)."""
+
+    rows: Rows
+    bandwidth: npt.NDArray[np.float64]
+    strength: npt.NDArray[np.float64]
 
 
 class _Candidate(NamedTuple):
     """A network that may be chosen on one dataset: whether all its runs are ok, and its metrics over the splits."""
 
-    variant: str
+    network: int
     alpha: float
     bandwidth: float
     complete: bool
     nll: float
     pce: float
     crps: float
-
-
-def _candidates(rows: pd.DataFrame, protocol: Protocol) -> list[list[_Candidate]]:
-    """The candidates of each dataset and seed, in the order in which the rows have them."""
-    batched = "_batched" if protocol.metric_rows == "batches" else ""  # row 12
-    metrics = [f"{name}{batched}" for name in ("val_nll", f"val_pce_{protocol.pce}", "val_crps_wis")]
-    keys = [*_PLACE, "variant"]
-    grouped = rows[[*keys, "alpha", "bandwidth", *metrics]].assign(ok=rows["status"] == "ok").groupby(keys, sort=False)
-    first, means, complete = grouped[["alpha", "bandwidth"]].first(), grouped[metrics].mean(), grouped["ok"].all()
-    by_place: dict[Hashable, list[_Candidate]] = {}
-    for (*place, variant), *values in zip(
-        first.index, first["alpha"], first["bandwidth"], complete, *(means[name] for name in metrics), strict=True
-    ):
-        by_place.setdefault(tuple(place), []).append(_Candidate(variant, *values))
-    return list(by_place.values())
 
 
 def _choose(candidates: Sequence[_Candidate], protocol: Protocol) -> _Candidate:
