@@ -24,7 +24,7 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Be as a process that has just started."""
-    for function in (module_code.module_code, module_code._remembered, module_code.what_counts, code_version):
+    for function in (module_code.module_code, module_code._memory, module_code.what_counts, code_version):
         function.cache_clear()
 
 

@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import sys
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -40,12 +41,13 @@ class ModuleCode(NamedTuple):
 @cache
 def module_code(text: str) -> ModuleCode:
     """What counts of a module with this `text`."""
-    known, key = _remembered(), _key(text)
-    if key not in known:
+    memory, key = _memory(), _key(text)
+    if key not in memory.entries:
         found = _found_in(text)
-        known[key] = {"checksum": found.checksum, "imports": found.imports, "texts": sorted(found.texts)}
+        memory.entries[key] = {"checksum": found.checksum, "imports": found.imports, "texts": sorted(found.texts)}
+        memory.has_grown = True
         return found
-    entry = known[key]
+    entry = memory.entries[key]
     imports = tuple((module, tuple(names)) for module, names in entry["imports"])
     return ModuleCode(entry["checksum"], imports, frozenset(entry["texts"]))
 
@@ -63,25 +65,28 @@ def is_ours(module: str) -> bool:
 
 def remember() -> None:
     """Keep what was found for the next call, where Python keeps compiled modules, if it may."""
-    known = _remembered()
-    if sys.dont_write_bytecode or known.keys() == _read().keys():
+    memory = _memory()
+    if sys.dont_write_bytecode or not memory.has_grown:
         return
     with contextlib.suppress(UserError):  # the folder is read-only
-        write_text(_FILE, json.dumps(dict(list(known.items())[-_MOST_REMEMBERED:])))
+        write_text(_FILE, json.dumps(dict(list(memory.entries.items())[-_MOST_REMEMBERED:])))
+    memory.has_grown = False
+
+
+@dataclass
+class _Memory:
+    """What is known of modules by the keys of their texts, and whether it is more than what the file has."""
+
+    entries: dict[str, Any]
+    has_grown: bool = False
 
 
 @cache
-def _remembered() -> dict[str, Any]:
-    """What is known by the key of its text; grows with what is found."""
-    return _read()
-
-
-def _read() -> dict[str, Any]:
+def _memory() -> _Memory:
     try:
-        known: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8"))
+        return _Memory(json.loads(_FILE.read_text(encoding="utf-8")))
     except (OSError, ValueError):
-        return {}  # nothing was remembered yet, or it cannot be read
-    return known
+        return _Memory({})  # nothing was remembered yet, or it cannot be read
 
 
 def _key(text: str) -> str:
