@@ -12,6 +12,8 @@ ENVIRONMENT := .venvs/$(shell cat requirements.lock pyproject.toml | cksum | cut
 READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
 export PATH := $(BIN):$(PATH)
+# Some images of containers set it, and then each of hundreds of short jobs compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help environment demo figures replication publish freeze report status test test-package test-workflow test-slurm test-skpro comparison lint bench format notebook docs lock clean
 

@@ -1,11 +1,31 @@
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from qrt import code_version as module
+from qrt import module_code
 from qrt.code_version import code_version, dependencies
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file with what is remembered of modules, empty at first."""
+    file = tmp_path / "memory.json"
+    monkeypatch.setattr(module_code, "_FILE", file)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    forget()
+    yield file
+    forget()
+
+
+def forget() -> None:
+    """Be as a process that has just started."""
+    for function in (module_code.module_code, module_code._memory, module_code.what_counts, code_version):
+        function.cache_clear()
 
 
 @pytest.fixture
@@ -90,3 +110,42 @@ def test_imports_for_type_checkers_do_not_count(package: Path) -> None:
         "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from qrt.figures import x\n"
     )
     assert dependencies("qrt.other") == {"qrt.other"}
+
+
+def test_what_was_found_once_is_not_looked_for_again(
+    package: Path, memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (package / "engine/numbers.csv").write_text("1")
+    (package / "engine/maps.py").write_text('def f():\n    return open("numbers.csv")\n')
+    names = ("qrt.engine.trainer", "qrt.figures", "qrt.other")
+    found = [version(name) for name in names]
+    forget()
+    with monkeypatch.context() as patch:
+        patch.setattr(module_code, "_found_in", lambda text: pytest.fail("parsed again"))
+        assert [version(name) for name in names] == found
+    forget()
+    (package / "engine/maps.py").write_text("def f():\n    return 3\n")
+    assert version("qrt.engine.trainer") != found[0]
+
+
+@pytest.mark.parametrize("content", ["", "{", "\xff"])
+def test_damaged_memory_is_written_again(package: Path, memory: Path, content: str) -> None:
+    found = version("qrt.engine.trainer")
+    whole = memory.read_text()
+    memory.write_bytes(content.encode("latin-1"))
+    forget()
+    assert version("qrt.engine.trainer") == found
+    assert memory.read_text() == whole
+
+
+def test_nothing_is_remembered_where_python_keeps_no_compiled_modules(
+    package: Path, memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    version("qrt.engine.trainer")
+    assert not memory.exists()
+
+
+def test_folder_that_cannot_be_written_to_is_no_fault(package: Path, memory: Path) -> None:
+    memory.mkdir()
+    assert version("qrt.engine.trainer") == version("qrt.engine.trainer")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -211,18 +209,3 @@ def test_long_names_and_one_row_are_drawn() -> None:
     figure = draw(predictions[predictions["row"] == 0], methods, name)
     assert len(figure.axes) == 3
     figure.canvas.draw()
-
-
-def test_statistics_figures_and_tables_do_not_load_torch() -> None:
-    modules = [
-        "qrt.statistics.discreteness",
-        "qrt.statistics.densities",
-        "qrt.statistics.times",
-        "qrt.figures.discreteness",
-        "qrt.figures.densities",
-        "qrt.figures.calibration_maps",
-        "qrt.tables.method_table",
-        "qrt.tables.times_table",
-    ]
-    code = f"import sys, {', '.join(modules)}; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

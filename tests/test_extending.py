@@ -115,7 +115,7 @@ def patched(file: Path, content: str) -> None:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    shutil.copytree(PROJECT / "src/qrt", tmp_path / "src/qrt", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PROJECT / "src/qrt", tmp_path / "src/qrt")
     shutil.copytree(PROJECT / "workflow/schemas", tmp_path / "workflow/schemas")
     return tmp_path
 

@@ -17,7 +17,7 @@ from conftest import PROJECT
 PACKAGE = PROJECT / "src/qrt"
 # A room may import itself and the rooms of lines before its own.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "atomic", "code_version", "parquet_file"),
+    ("errors", "atomic", "module_code", "code_version", "parquet_file"),
     ("text",),
     ("data",),
     ("published",),  # its tables have the datasets by name
@@ -36,7 +36,13 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("__main__",),
 )
 # Modules of the ground floor that are based on one another.
-GROUND = {"errors": set[str](), "atomic": {"errors"}, "code_version": set[str](), "parquet_file": {"errors", "atomic"}}
+GROUND = {
+    "errors": set[str](),
+    "atomic": {"errors"},
+    "module_code": {"errors", "atomic"},
+    "code_version": {"module_code"},
+    "parquet_file": {"errors", "atomic"},
+}
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 

@@ -82,6 +82,12 @@ def methods_of(study: StudyConfig, runs: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([tuned_methods(runs, one, study.protocol) for one in experiments], ignore_index=True)
 
 
+@cache
+def read_of_the_study() -> dict[str, pd.DataFrame]:
+    """The methods of every reading of the networks that the study has trained; not to be changed."""
+    return read_methods(runs_of(), study_of(), methods_of(study_of(), runs_of()))
+
+
 def names(methods: pd.DataFrame) -> set[str]:
     return set(methods.loc[methods["experiment"] == "main", "method"])
 
@@ -102,9 +108,7 @@ def test_each_reading_changes_one_switch_to_the_other_protocols_value(preset: st
 
 
 def test_switch_after_training_is_read_from_the_same_networks() -> None:
-    study = study_of()
-    runs = runs_of()
-    read = read_methods(runs, study, methods_of(study, runs))
+    study, runs, read = study_of(), runs_of(), read_of_the_study()
     for switch in ("posthoc_on", "posthoc_bandwidth", "pce"):
         expected = methods_of(replace(study, protocol=readings(study)[switch]), runs)
         pd.testing.assert_frame_equal(read[switch], expected)
@@ -115,9 +119,7 @@ def test_switch_after_training_is_read_from_the_same_networks() -> None:
 
 
 def test_method_is_read_only_if_all_its_networks_were_trained() -> None:
-    study = study_of()
-    runs = runs_of()
-    read = read_methods(runs, study, methods_of(study, runs))
+    study, runs, read = study_of(), runs_of(), read_of_the_study()
     assert names(read["kernel_width"]) == {"BASE", "QRC"}
     assert set(read["kernel_width"].query("method == 'QRC'")["kernel_width"]) == {"scale"}
     # Without the study of bandwidths 0.02, 0.5 and 1 are missing from the released grid.

@@ -62,7 +62,7 @@ class Package:
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Package:
     copy = Package(tmp_path / "qrt")
-    shutil.copytree(PROJECT / "src/qrt", copy.folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PROJECT / "src/qrt", copy.folder)
     monkeypatch.setattr(fingerprints, "find_spec", copy.spec)
     return copy
 

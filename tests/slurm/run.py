@@ -26,8 +26,10 @@ from processes import nothing_left
 from support.projects import Project, comparable, study_of
 
 LIMIT = 1200  # seconds for everything; two busy cores took up to six minutes
-# Data of one's own is taken to be large before it is read, so that its two jobs are alone in their Slurm jobs, while
-# those of the other dataset share one. Long enough that a training can be met in the middle.
+# Data of one's own is planned by the size of its file: `mine` is large (`train_large`), though few of its rows are of
+# use. So its two jobs can be alone in their Slurm jobs, while those of the other dataset share one. Long enough that a
+# training can be met in the middle.
+OWN_ROWS, ROWS_PER_TARGET = 40_000, 100
 STUDY: dict[str, Any] = {
     "datasets": ["skewed"],
     "own_datasets": {"mine": {"path": "mine.csv", "target": "y"}},
@@ -41,7 +43,8 @@ TOO_LITTLE, ENOUGH = 350, 1400  # MB, for PyTorch and a Snakemake beside it, whi
 MEMORY = f"1200 if 'qrt' in wildcards.family else {TOO_LITTLE} if attempt == 1 else {ENOUGH}"
 PROFILE = [
     *("--workflow-profile", "workflow/profiles/slurm"),
-    *("--group-components", "train_seconds=2", "train_minutes=1", "prepare=2"),
+    *("--groups", "prepare=prepare", "train_large=alone"),
+    *("--group-components", "train_seconds=2", "alone=1", "prepare=2"),
     *("--set-resources", f"train_large:mem_mb={MEMORY}"),
     *("--slurm-init-seconds-before-status-checks", "4"),
     *("--latency-wait", "5"),
@@ -78,11 +81,14 @@ def main() -> int:
 
 
 def new_project(folder: Path) -> Project:
-    """A copy of the project with a dataset of its own."""
+    """A copy of the project with a dataset of its own, most rows of which lack the target."""
     folder.mkdir()
     numbers = random.Random(7)
-    rows = [[numbers.gauss(0, 1) for _ in range(3)] for _ in range(300)]
-    (folder / "mine.csv").write_text("a,b,y\n" + "".join(f"{a:.6f},{b:.6f},{a + b * c:.6f}\n" for a, b, c in rows))
+    rows = ["a,b,y"]
+    for row in range(OWN_ROWS):
+        a, b, noise = (numbers.gauss(0, 1) for _ in range(3))
+        rows.append(f"{a:.6f},{b:.6f}," + (f"{a + b * noise:.6f}" if row % ROWS_PER_TARGET == 0 else ""))
+    (folder / "mine.csv").write_text("\n".join(rows) + "\n")
     return Project.new(folder)
 
 

@@ -46,8 +46,8 @@ class Project:
     def new(cls, folder: Path) -> Project:
         for name in ("Snakefile", "config.yaml", "environment.yml", "README.md"):
             shutil.copy(PROJECT / name, folder)
-        for name in ("src", "workflow"):
-            shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        for name in ("src", "workflow"):  # with compiled modules: they need not be compiled for each project
+            shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("*.egg-info"))
         (folder / "profiles").symlink_to("workflow/profiles")
         return cls(folder)
 

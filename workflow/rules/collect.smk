@@ -11,6 +11,7 @@ rule tune:
         LAYOUT.methods("{experiment}", "{seed}"),
     log:
         LAYOUT.log("tune", "seed{seed}", "{experiment}"),
+    priority: 5  # the verdict waits for it, no figure does
     # A damaged input is found again however often the job is tried; the next call makes it again.
     retries: 0
     conda:
@@ -56,6 +57,7 @@ rule collect:
         LAYOUT.table("{kind}"),
     log:
         LAYOUT.log("collect", "{kind}"),
+    priority: 5  # the verdict waits for it, no figure does
     retries: 0
     conda:
         "../../environment.yml"

@@ -8,6 +8,7 @@ rule maps:
         sample=LAYOUT.table("sample"),
     log:
         LAYOUT.log("maps"),
+    priority: 5  # the verdict waits for it, no figure does
     retries: 0
     conda:
         "../../environment.yml"

@@ -72,6 +72,7 @@ rule table3_datasets:
         md=LAYOUT.figure("table3_datasets", "md"),
     log:
         "logs/tables/table3_datasets.log",
+    priority: 5  # the verdict waits for it, no figure does
     conda:
         "../../environment.yml"
     threads: 1

@@ -11,6 +11,7 @@ rule time:
         LAYOUT.times("{dataset}", "{split}"),
     log:
         LAYOUT.log("times", "{dataset}", "split{split}"),
+    priority: 5  # the verdict waits for it, no figure does
     conda:
         "../../environment.yml"
     threads: 1

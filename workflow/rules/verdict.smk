@@ -14,6 +14,7 @@ rule verdicts:
         numbers=LAYOUT.statistics("verdicts", "key_numbers.csv"),
     log:
         LAYOUT.log("verdicts"),
+    priority: 5  # takes longest of what comes last; figures are drawn beside it
     retries: 0
     conda:
         "../../environment.yml"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from qrt.results.layout import Layout
-from qrt.results.tuning import tuned_methods
+from qrt.results.tuning import Tuning
 from qrt.study.config import StudyConfig
 from qrt.study.experiments import plan_study
 from qrt.study.family import CONDITIONS
@@ -73,13 +73,13 @@ def without_repeats(rows: pd.DataFrame) -> pd.DataFrame:
 def read_methods(runs: pd.DataFrame, study: StudyConfig, methods: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The tuned methods of every reading; `methods` are those of the study, `runs` all networks that there are."""
     tuned: dict[str, pd.DataFrame] = {}
+    tuning = Tuning(runs)
     for reading, protocol in readings(study).items():
         if reading == STUDY or reading in _AFTER_TUNING:
             tuned[reading] = methods
             continue
         experiments = plan_study(replace(study, protocol=protocol)).experiments.values()
-        parts = [tuned_methods(runs, one, protocol) for one in experiments]
-        tuned[reading] = pd.concat(parts, ignore_index=True)
+        tuned[reading] = pd.concat([tuning.methods(one, protocol) for one in experiments], ignore_index=True)
     return tuned
 
 

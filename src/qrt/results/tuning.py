@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from qrt.results.tables import METHODS
@@ -12,6 +14,7 @@ from qrt.study.experiments import Experiment, Method
 from qrt.study.family import CONDITIONS
 from qrt.study.protocol import FIXED_BANDWIDTH, Protocol
 
+Rows = npt.NDArray[np.intp]  # positions in the table of runs
 CRPS_LIMIT = 1.1  # lambda may cost at most this factor of the validation CRPS of lambda = 0
 
 
@@ -22,78 +25,144 @@ def tuned_methods(runs: pd.DataFrame, experiment: Experiment, protocol: Protocol
     over all splits: each seed is a study of its own. Candidates with a run that is not ok are not chosen while there is
     another; ties go to the smaller bandwidth and the smaller lambda.
     """
-    parts = []
-    for method in experiment.methods:
-        rows = _rows_of(runs, method, protocol)
-        candidates = dict(list(_candidates(rows, protocol).groupby(["dataset", "seed"], sort=False)))
-        wanted = {network.id for network in method.networks}
-        for place, here in rows.groupby(["dataset", "seed"], sort=False):
-            if not wanted <= set(here["variant"]):
+    return Tuning(runs).methods(experiment, protocol)
+
+
+class Tuning:
+    """The tuning of methods on the same runs, under one protocol after the other: nothing is chosen twice."""
+
+    def __init__(self, runs: pd.DataFrame) -> None:
+        self._runs = runs
+        networks = runs.groupby("variant", sort=False)
+        self._rows_of_network = networks.indices
+        self._network = networks.ngroup().to_numpy()
+        self._place = runs.groupby(["dataset", "seed"], sort=False).ngroup().to_numpy()
+        self._ok = (runs["status"] == "ok").to_numpy(dtype=bool)
+        self._failed = runs["test_nll"].isna().to_numpy() & ~self._ok
+        self._without_condition = {name: runs[name].isna().to_numpy() for name in CONDITIONS}
+        self._texts = {name: runs[name].to_numpy(object) for name in (*CONDITIONS, "posthoc_on", "posthoc_map")}
+        numbers = ["alpha", "bandwidth", "posthoc_bandwidth", *(name for name in runs if name.startswith("val_"))]
+        self._numbers = {name: runs[name].to_numpy(float) for name in numbers}
+        self._split = runs["split"].to_numpy()
+        self._chosen: dict[Hashable, _Chosen] = {}
+
+    def methods(self, experiment: Experiment, protocol: Protocol) -> pd.DataFrame:
+        """The tuned methods of an experiment, as `tuned_methods` has them."""
+        columns = list(METHODS)
+        chosen = [self._choice(method, protocol) for method in experiment.methods]
+        names = [method.name for method, part in zip(experiment.methods, chosen, strict=True) for _ in part.rows]
+        if not names:
+            return pd.DataFrame(columns=columns)
+        rows = self._runs.iloc[np.concatenate([part.rows for part in chosen])]
+        tuned = rows.assign(
+            experiment=experiment.name,
+            method=names,
+            chosen_bandwidth=np.concatenate([part.bandwidth for part in chosen]),
+            chosen_lambda=np.concatenate([part.strength for part in chosen]),
+        )
+        return tuned[columns].reset_index(drop=True)
+
+    def _choice(self, method: Method, protocol: Protocol) -> _Chosen:
+        found = [self._rows_of_network.get(network.id, np.array([], dtype=int)) for network in method.networks]
+        rows = np.sort(np.concatenate(found))
+        key = self._decisive(method, protocol, rows)
+        if key not in self._chosen:
+            self._chosen[key] = self._choose_from(rows, method, protocol)
+        return self._chosen[key]
+
+    def _decisive(self, method: Method, protocol: Protocol, rows: Rows) -> Hashable:
+        """What the choices depend on: the networks, what is built on them, and the switches that matter."""
+        switches = ["posthoc_on", "posthoc_bandwidth"]
+        switches += [name for name, missing in self._without_condition.items() if not missing[rows].all()]
+        if len(method.networks) > 1:
+            switches += ["metric_rows", "pce", "regularisation_choice"]
+        settings = tuple((name, getattr(protocol, name)) for name in switches)
+        return method.networks, method.posthoc, method.built_on, settings
+
+    def _choose_from(self, rows: Rows, method: Method, protocol: Protocol) -> _Chosen:
+        """The choice on each dataset and seed, from all rows of the method's networks."""
+        rows = rows[self._as_the_protocol_has_it(rows, method, protocol)]
+        several_lambdas = len({network.alpha for network in method.networks}) > 1
+        parts = []
+        for place, candidates in self._candidates(rows, protocol).items():
+            if len(candidates) < len(set(method.networks)):
                 continue  # a choice among part of the grid would be another method
-            chosen = _choose(candidates[place], method, protocol)
-            of_chosen = here[here["variant"] == chosen["variant"]].sort_values("split", kind="stable")
-            parts.append(of_chosen.assign(experiment=experiment.name, method=method.name, **chosen))
-    columns = list(METHODS)
-    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+            choice = _choose(candidates, protocol)
+            ours = rows[(self._place[rows] == place) & (self._network[rows] == choice.network)]
+            ours = ours[np.argsort(self._split[ours], kind="stable")]
+            strength = abs(choice.alpha) if several_lambdas else np.nan
+            parts.append(_Chosen(ours, np.full(len(ours), choice.bandwidth), np.full(len(ours), strength)))
+        nothing = _Chosen(np.array([], dtype=int), np.array([]), np.array([]))
+        return _Chosen(*map(np.concatenate, zip(nothing, *parts, strict=True)))
+
+    def _as_the_protocol_has_it(self, rows: Rows, method: Method, protocol: Protocol) -> npt.NDArray[np.bool_]:
+        """Which rows are as the protocol has them: trained, built on, post-hoc map and its bandwidth."""
+        right_conditions = np.ones(len(rows), dtype=bool)
+        for switch, missing in self._without_condition.items():
+            right_conditions &= missing[rows] | (self._texts[switch][rows] == getattr(protocol, switch))
+        built_on = protocol.posthoc_on if method.built_on == "protocol" else method.built_on
+        without_map = self._numbers["alpha"][rows] == 0
+        right_base = self._texts["posthoc_on"][rows] == np.where(without_map, "base", built_on)
+        right_map = self._texts["posthoc_map"][rows] == method.posthoc
+        if method.posthoc != "none":
+            own = self._numbers["bandwidth"][rows]
+            fixed = np.isnan(own) | (protocol.posthoc_bandwidth == "fixed")
+            tuned = np.where(fixed, FIXED_BANDWIDTH, own)
+            right_map &= np.isclose(self._numbers["posthoc_bandwidth"][rows], tuned)
+        return right_conditions & (self._failed[rows] | (right_base & right_map))
+
+    def _candidates(self, rows: Rows, protocol: Protocol) -> dict[int, list[_Candidate]]:
+        """The candidates of each dataset and seed, in the order in which the rows have them."""
+        batched = "_batched" if protocol.metric_rows == "batches" else ""  # row 12
+        metrics = [f"{name}{batched}" for name in ("val_nll", f"val_pce_{protocol.pce}", "val_crps_wis")]
+        values = pd.DataFrame({"ok": self._ok[rows]} | {name: self._numbers[name][rows] for name in metrics})
+        codes = self._place[rows] * len(self._rows_of_network) + self._network[rows]
+        means = values.groupby(codes, sort=False).mean()
+        _, first = np.unique(codes, return_index=True)
+        candidates: dict[int, list[_Candidate]] = {}
+        for row, (ok, nll, pce, crps) in zip(rows[np.sort(first)], means.to_numpy(), strict=True):
+            alpha, bandwidth = self._numbers["alpha"][row], self._numbers["bandwidth"][row]
+            candidate = _Candidate(self._network[row], alpha, bandwidth, ok == 1, nll, pce, crps)
+            candidates.setdefault(self._place[row], []).append(candidate)
+        return candidates
 
 
-def _rows_of(runs: pd.DataFrame, method: Method, protocol: Protocol) -> pd.DataFrame:
-    """The rows of the method's networks as the protocol has them: trained, built on, post-hoc map and its bandwidth."""
-    of_method = runs[runs["variant"].isin([network.id for network in method.networks])]
-    failed = of_method["test_nll"].isna() & (of_method["status"] != "ok")
-    without_map = of_method["alpha"] == 0
-    built_on = protocol.posthoc_on if method.built_on == "protocol" else method.built_on
-    right_base = np.where(without_map, "base", built_on) == of_method["posthoc_on"]
-    right_conditions = np.ones(len(of_method), dtype=bool)
-    for switch in CONDITIONS:
-        right_conditions &= of_method[switch].isna() | (of_method[switch] == getattr(protocol, switch))
-    right_map = of_method["posthoc_map"] == method.posthoc
-    if method.posthoc != "none":
-        tuned = (
-            FIXED_BANDWIDTH if protocol.posthoc_bandwidth == "fixed" else of_method["bandwidth"].fillna(FIXED_BANDWIDTH)
-        )
-        right_map &= np.isclose(of_method["posthoc_bandwidth"], tuned)
-    return of_method[right_conditions & (failed | (right_base & right_map))]
+class _Chosen(NamedTuple):
+    """The chosen rows of a method, with the chosen bandwidth and lambda of each (NaN where there was no choice)."""
+
+    rows: Rows
+    bandwidth: npt.NDArray[np.float64]
+    strength: npt.NDArray[np.float64]
 
 
-def _candidates(runs: pd.DataFrame, protocol: Protocol) -> pd.DataFrame:
-    """One row per dataset, seed and network: what it is, whether all its runs are ok, its metrics over splits."""
-    batched = "_batched" if protocol.metric_rows == "batches" else ""  # row 12
-    metrics = {"nll": "val_nll", "pce": f"val_pce_{protocol.pce}", "crps": "val_crps_wis"}
-    return (
-        runs.assign(ok=runs["status"] == "ok")
-        .groupby(["dataset", "seed", "variant"], sort=False)
-        .agg(
-            alpha=("alpha", "first"),
-            bandwidth=("bandwidth", "first"),
-            complete=("ok", "all"),
-            **{name: (column + batched, "mean") for name, column in metrics.items()},
-        )
-    )
+class _Candidate(NamedTuple):
+    """A network that may be chosen on one dataset: whether all its runs are ok, and its metrics over the splits."""
+
+    network: int
+    alpha: float
+    bandwidth: float
+    complete: bool
+    nll: float
+    pce: float
+    crps: float
 
 
-def _choose(candidates: pd.DataFrame, method: Method, protocol: Protocol) -> dict[str, object]:
-    """The chosen network of one dataset: its id, bandwidth and lambda (NaN where there was nothing to choose)."""
-    usable = candidates[candidates["complete"]] if candidates["complete"].any() else candidates
-    by_bandwidth = usable.sort_values(["nll", "bandwidth"], na_position="last", kind="stable").reset_index()
-    best = by_bandwidth.groupby("alpha", sort=False).head(1).set_index("alpha")
-    among = best if protocol.regularisation_choice == "bandwidth_first" else by_bandwidth.set_index("alpha")  # row 17
-    alpha = _chosen_alpha(among, float(best["crps"].get(0.0, np.nan)))
-    several_lambdas = len({network.alpha for network in method.networks}) > 1
-    return {
-        "variant": best.loc[alpha, "variant"],
-        "chosen_bandwidth": best.loc[alpha, "bandwidth"],
-        "chosen_lambda": abs(alpha) if several_lambdas else np.nan,
-    }
+def _choose(candidates: Sequence[_Candidate], protocol: Protocol) -> _Candidate:
+    """The chosen network of one dataset: the best bandwidth of the weight with the lowest PCE within the limit."""
+    usable = [one for one in candidates if one.complete] or candidates
+    by_bandwidth = sorted(usable, key=lambda one: (*_low(one.nll), *_low(one.bandwidth)))
+    best: dict[float, _Candidate] = {}  # of each weight
+    for one in by_bandwidth:
+        best.setdefault(one.alpha, one)
+    among = best.values() if protocol.regularisation_choice == "bandwidth_first" else by_bandwidth  # row 17
+    limit = CRPS_LIMIT * best[0.0].crps if 0.0 in best else np.nan  # of the CRPS of lambda = 0
+    allowed = [one for one in among if one.crps <= limit] if np.isfinite(limit) and len(best) > 1 else among
+    return best[min(allowed, key=lambda one: (*_low(one.pce), abs(one.alpha))).alpha]
 
 
-def _chosen_alpha(candidates: pd.DataFrame, reference: float) -> float:
-    """The weight with the lowest validation PCE among those within the limit of `reference`, the CRPS of lambda = 0."""
-    if candidates.index.nunique() == 1:
-        return float(candidates.index[0])
-    allowed = candidates[candidates["crps"] <= CRPS_LIMIT * reference] if np.isfinite(reference) else candidates
-    ordered = allowed.assign(strength=np.abs(allowed.index)).sort_values(["pce", "strength"], kind="stable")
-    return float(ordered.index[0])
+def _low(value: float) -> tuple[bool, float]:
+    """What to sort by so that the lowest value comes first and a missing one last."""
+    return (True, 0.0) if np.isnan(value) else (False, value)
 
 
 def left_out(methods: pd.DataFrame) -> Sequence[str]:

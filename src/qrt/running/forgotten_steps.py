@@ -134,11 +134,12 @@ def _declared(module: str, name: str) -> tuple[str, ...]:
     raise LookupError(f"{module} has no {name}")
 
 
-def _used_in_functions(module: str) -> set[str]:
+@cache
+def _used_in_functions(module: str) -> frozenset[str]:
     """The texts inside the functions of a module."""
     functions = (node for node in ast.walk(_parsed(module)) if isinstance(node, ast.FunctionDef))
     nodes = (node for function in functions for node in ast.walk(function))
-    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return frozenset(node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 @cache
