@@ -5,10 +5,10 @@ FROM python:3.11-slim AS packages
 ARG PIP_EXTRA_INDEX_URL=
 WORKDIR /build
 COPY pyproject.toml requirements.lock ./
-# What the study needs, by the versions of the lock; linters and test tools stay outside. Pygments is for --report.
+# What the study needs, by the versions of the lock; linters and test tools stay outside.
 RUN python -m venv /venv \
     && python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" > needed.txt \
-    && /venv/bin/pip install --no-cache-dir --no-compile --constraint requirements.lock --requirement needed.txt pygments
+    && /venv/bin/pip install --no-cache-dir --no-compile --constraint requirements.lock --requirement needed.txt
 
 FROM python:3.11-slim
 COPY --from=packages /venv /venv

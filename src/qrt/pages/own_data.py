@@ -81,6 +81,8 @@ def findings(report: OwnReport) -> list[str]:
         f"{row['method']} has no result in {counted(row['failed_splits'], 'split')} and is not ranked."
         for row in failed.to_dict("records")
     ]
+    if best := recommended(report.statistics):
+        sentences.append(f"Predictions for new rows: python -m qrt predict --method {best} ... (docs/using.md).")
     if report.splits == 1:
         sentences.append("One split says nothing about noise: set splits: [0, 1, 2, 3, 4] for an answer.")
     return sentences
