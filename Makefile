@@ -23,7 +23,7 @@ help: ## show this list
 environment: $(READY) ## install everything into .venv (the other targets do it when needed)
 	@ln -sfn $(ENVIRONMENT) .venv
 
-$(READY): requirements.lock pyproject.toml
+$(READY): | requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
 		echo "error: $(PYTHON) is $$($(PYTHON) -V 2>&1), but Python 3.11 or newer is needed: make PYTHON=python3.12 ..." >&2
 		exit 1
@@ -89,7 +89,7 @@ test-slurm: environment ## a study on a real Slurm of one node (root and apt; sk
 EXTRAS := .venvs/$(shell cat requirements.lock pyproject.toml | cksum | cut -d ' ' -f 1)
 LOCKED_FOR_EXTRAS := torch numpy scipy scikit-learn pyarrow pytest hypothesis scoringrules
 
-$(EXTRAS)-%/complete: requirements.lock pyproject.toml
+$(EXTRAS)-%/complete: | requirements.lock pyproject.toml
 	@rm -rf $(@D)
 	@$(PYTHON) -m venv $(@D)
 	@grep -Ev '^(#|pandas=)' requirements.lock > $(@D)/constraints.txt
