@@ -26,7 +26,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from qrt import QRTRegressor
 from qrt.data.split import split_rows
 from qrt.data.split_store import load_split
+from qrt.engine.predictive import PredictiveDistribution
 from qrt.estimator import regressor as module
+from qrt.estimator.fitted_model import FittedModel
 from qrt.estimator.methods import chosen_method, paper_methods
 from qrt.estimator.unusable_input import UnusableInput
 from qrt.results.tables import RUNS, as_table
@@ -238,6 +240,25 @@ def test_result_does_not_depend_on_the_parts_in_which_a_large_table_is_predicted
         fitted.predict(x)
 
 
+def test_network_never_sees_more_rows_at_once_than_memory_is_meant_for(
+    fitted: QRTRegressor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    predictive = FittedModel.predictive
+
+    def noted(model: FittedModel, x: np.ndarray) -> PredictiveDistribution:
+        seen.append(len(x))
+        return predictive(model, x)
+
+    monkeypatch.setattr(FittedModel, "predictive", noted)
+    monkeypatch.setattr(module, "_ROWS_AT_ONCE", 1024)
+    x, _, _ = heteroscedastic(2500)
+    for predict in (fitted.predict, fitted.predict_quantiles, fitted.predict_interval, fitted.predict_distribution):
+        seen.clear()
+        assert len(predict(x)) == 2500
+        assert seen == [1024, 1024, 452]
+
+
 def test_pandas_table_is_predicted_with_its_index() -> None:
     frame, y = table()
     model = fast().fit(frame, y)
@@ -303,6 +324,8 @@ def test_unusable_targets_are_refused() -> None:
         ({"components": 0}, "components is 0"),
         ({"bandwidth": -1.0}, "bandwidth is -1"),
         ({"bandwidth": ()}, "bandwidth has no value"),
+        ({"bandwidth": "wide"}, "bandwidth is 'wide'"),
+        ({"validation_fraction": None}, "validation_fraction is None"),
         ({"method": "QRC", "alpha": 1.0}, "QRC trains without a map"),
         ({"method": "BASE", "posthoc_map": "REFL"}, "none are left"),
         ({"posthoc_map": "SPLINE"}, "posthoc_map 'SPLINE' is unknown"),

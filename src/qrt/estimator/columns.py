@@ -197,10 +197,10 @@ def _numbers(values: pd.Series, label: str, first_row: int) -> FloatArray:
     try:
         numbers: FloatArray = values.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
-        text = next((value for value in values if isinstance(value, str)), None)
-        what = f"has the text {text!r}" if text is not None else f"has the type {values.dtype}"
+        bad = int((pd.to_numeric(values, errors="coerce").isna() & values.notna()).to_numpy().argmax())
         raise UnusableInput(
-            f"column {label!r} {what}, but it held numbers when the model was fitted; correct the value"
+            f"column {label!r} has {values.iloc[bad]!r} in row {first_row + bad} (counted from 0), but it held "
+            "numbers when the model was fitted; correct the value"
         ) from error
     _refuse_not_finite(numbers[:, None], (label,), first_row)
     return numbers

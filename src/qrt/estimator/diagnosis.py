@@ -131,15 +131,16 @@ class Diagnosis:
 
     def _draw_histogram(self, axes: Any) -> None:
         bins = self.pit_histogram()
-        axes.axhspan(bins["lower"].iloc[0], bins["upper"].iloc[0], color=_GREY, alpha=0.25, linewidth=0)
-        axes.axhline(1, color=_INK, linewidth=0.8)
         width = bins["right"] - bins["left"]
-        axes.bar(bins["left"], bins["density"], width, align="edge", color=_BLUE, alpha=0.7, edgecolor="white")
+        axes.bar(bins["left"], bins["density"], width, align="edge", color=_BLUE, alpha=0.6, edgecolor="white")
+        # On top of the bars, which would hide the band's lower half.
+        axes.axhspan(bins["lower"].iloc[0], bins["upper"].iloc[0], color=_GREY, alpha=0.3, linewidth=0)
+        axes.axhline(1, color=_INK, linewidth=0.8)
         axes.set(xlim=(0, 1), xlabel="PIT", ylabel="density", title="PIT histogram")
 
     def _draw_reliability(self, axes: Any) -> None:
         curve = self.reliability()
-        band = f"{BAND:.0%} of calibrated models, at each level"
+        band = f"{100 * BAND:g} % band if calibrated"
         axes.fill_between(
             curve["level"], curve["lower"], curve["upper"], color=_GREY, alpha=0.25, linewidth=0, label=band
         )
@@ -147,7 +148,7 @@ class Diagnosis:
         axes.plot(curve["level"], curve["observed"], color=_BLUE, label="predictions")
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="level", ylabel="share of PITs at or below", title="Reliability")
         axes.set_aspect("equal")
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(frameon=False, fontsize=8, loc="upper left")
 
 
 def diagnose(distribution: PredictedDistribution, y: npt.ArrayLike) -> Diagnosis:

@@ -53,7 +53,7 @@ def drawn_sets(
     sizes = _sizes(len(y), *fractions)
     if len(y) - sum(sizes) < 2:
         raise UnusableInput(
-            f"{len(y)} {'sample' if len(y) == 1 else 'samples'} are too few: after {sizes[0]} for validation and "
+            f"{len(y)} {'sample is' if len(y) == 1 else 'samples are'} too few: after {sizes[0]} for validation and "
             f"{sizes[1]} for calibration, at least 2 must be left to train on (n_samples={len(y)})"
         )
     order = np.random.RandomState(seed).permutation(len(y)) if sum(sizes) else np.arange(len(y))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
 from qrt.engine.calibration_map import MAP_NAMES
 from qrt.engine.variant import BaseModel, Variant
 from qrt.estimator.unusable_input import UnusableInput
@@ -56,10 +58,7 @@ def chosen_method(
 
     None leaves alpha or the map as the paper has it for the method.
     """
-    bandwidths = (bandwidth,) if isinstance(bandwidth, int | float) else tuple(bandwidth)
-    if not bandwidths:
-        raise UnusableInput("bandwidth has no value: give a number above 0, or several, such as (0.05, 0.1)")
-    methods = paper_methods(tuple(float(value) for value in dict.fromkeys(bandwidths)))
+    methods = paper_methods(_bandwidths(bandwidth))
     if name not in methods:
         raise UnusableInput(f"method {name!r} is unknown: use one of {', '.join(methods)}")
     method = methods[name]
@@ -76,6 +75,18 @@ def chosen_method(
         method = replace(method, posthoc=posthoc_map)
     networks = (replace(network, base_model=base_model, components=components) for network in method.networks)
     return replace(method, networks=tuple(networks))
+
+
+def _bandwidths(bandwidth: float | Sequence[float]) -> tuple[float, ...]:
+    """One bandwidth or several as different numbers."""
+    hint = "give a number above 0, or several, such as (0.05, 0.1)"
+    try:
+        values = np.atleast_1d(np.asarray(bandwidth, dtype=np.float64)).ravel().tolist()
+    except (TypeError, ValueError) as error:
+        raise UnusableInput(f"bandwidth is {bandwidth!r}: {hint}") from error
+    if not values:
+        raise UnusableInput(f"bandwidth has no value: {hint}")
+    return tuple(dict.fromkeys(values))
 
 
 def _with_alpha(method: Method, alpha: float) -> Iterable[Variant]:

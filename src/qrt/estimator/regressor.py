@@ -14,10 +14,12 @@ QRTRegressor.load("model.qrt")
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
@@ -178,12 +180,8 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
         columns = learned_columns(table, self.categorical)
         sets = drawn_sets(
             _rows(columns, table, y, "y"),
-            float(self.validation_fraction)
-            if validation is None
-            else self._own_rows(columns, "validation", validation),
-            float(self.calibration_fraction)
-            if calibration is None
-            else self._own_rows(columns, "calibration", calibration),
+            self._own_or_share(columns, "validation", validation),
+            self._own_or_share(columns, "calibration", calibration),
             seed := _seed(self.random_state),
             needs_calibration=method.posthoc != "none",
         )
@@ -312,7 +310,13 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
                 raise UnusableInput(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
         return X
 
-    def _own_rows(self, columns: TableColumns, name: str, own: Own) -> Rows:
+    def _own_or_share(self, columns: TableColumns, name: str, own: Own | None) -> Rows | float:
+        """The rows of a set of the user's, or the share of the rows that is to be drawn for it."""
+        if own is None:
+            share = getattr(self, f"{name}_fraction")
+            if not isinstance(share, Real):
+                raise UnusableInput(f"{name}_fraction is {share!r}: it must be a number, for example 0.1")
+            return float(share)
         try:
             x, y = own
         except (TypeError, ValueError) as error:
@@ -396,6 +400,10 @@ def _storable(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
             stored[name] = [one.item() if isinstance(one, np.generic) else one for one in value]
         else:
             stored[name] = value
+        try:
+            json.dumps(stored[name], allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise UnusableInput(f"parameter {name} is {value!r}, which a model file cannot hold") from error
     return stored
 
 

@@ -1,0 +1,86 @@
+"""From files of the user's to predictions: fit and diagnose a model, predict rows (`python -m qrt predict`)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from qrt.data.split import split_rows
+from qrt.errors import UserError
+from qrt.estimator.diagnosis import Diagnosis
+from qrt.estimator.own_tables import KnownRows, NewRows
+from qrt.estimator.regressor import QRTRegressor
+from qrt.estimator.unusable_input import UnusableInput
+
+LEAST_ROWS = 40
+
+
+def fit_to_known_rows(
+    path: Path, known: KnownRows, split: int, log: Callable[[str], None], **parameters: Any
+) -> tuple[QRTRegressor, Diagnosis]:
+    """A model of known rows, and its diagnosis on those that were held out: the study's split of this number.
+
+    65 % of the rows train, 10 % validate, 15 % calibrate and 10 % are held out (docs/protocol.md, section 1).
+    """
+    total = len(known.target)
+    if total < LEAST_ROWS:
+        raise UnusableInput(
+            f"{path}: {total} rows are too few to fit, calibrate and check a model: {LEAST_ROWS} at least"
+        )
+    rows = split_rows(total, split)
+    sets = {name: (known.features.iloc[numbers], known.target.iloc[numbers]) for name, numbers in vars(rows).items()}
+    used = sum(len(y) for _, y in sets.values())
+    log(f"{path}: {total} rows" + ("" if used == total else f", of which {used} are used, as in the paper"))
+    with _about(path, log):
+        model = QRTRegressor(random_state=split, verbose=1, **parameters)
+        model.fit(*sets["train"], validation=sets["validation"], calibration=sets["calibration"])
+        return model, model.diagnose(*sets["test"])
+
+
+def predicted_rows(
+    path: Path,
+    model: QRTRegressor,
+    new: NewRows,
+    log: Callable[[str], None],
+    *,
+    coverage: float,
+    levels: Sequence[float],
+) -> pd.DataFrame:
+    """Mean, interval and quantiles of each new row, in the file's order; empty for rows with missing values.
+
+    The first columns are `row`, the number of the data row counted from 1, and those of the file that are to be kept.
+    """
+    names = ["mean", *(f"{end}_{coverage:.6g}" for end in ("lower", "upper")), *(f"q{level:.6g}" for level in levels)]
+    values = np.full((len(new.complete), len(names)), np.nan)
+    if new.complete.any():
+        with _about(path, log):
+            distribution = model.predict_distribution(new.features[new.complete])
+            parts = [distribution.mean()[:, None], distribution.interval(coverage), distribution.ppf(list(levels))]
+        values[new.complete] = np.hstack(parts)
+    row = pd.DataFrame({"row": np.arange(1, len(values) + 1)})
+    return pd.concat([row, new.kept, pd.DataFrame(values, columns=names)], axis=1)
+
+
+def columns_of_numbers(model: QRTRegressor) -> list[str]:
+    """The columns that a model knows as numbers."""
+    pairs = zip(model.columns_.labels, model.columns_.categories, strict=True)
+    return [label for label, categories in pairs if categories is None]
+
+
+@contextmanager
+def _about(path: Path, log: Callable[[str], None]) -> Iterator[None]:
+    """Errors name the file, warnings become lines of the log, each once."""
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            yield
+    except UserError as error:
+        raise UnusableInput(f"{path}: {error}") from error
+    for text in dict.fromkeys(str(one.message) for one in caught):
+        log(f"{path}: {text}")
