@@ -13,17 +13,23 @@ DATASETS = {"Fish": 590, "Concrete": 669, "Airfoil": 976, "space_ga": 2019, "Kin
 
 _TEMPLATE = Path(__file__).with_name("comparison_template.md")
 _SMALLEST_TEST_SET = 92  # Fish
+_NOISE_OF_ONE = """One split only, so that no standard errors can be given: differences of a few per cent may be noise.
+  `python benchmarks/comparison.py --splits 3` measures further splits and keeps what there is."""
+_NOISE_OF_SEVERAL = """Differences within two standard errors (±, over splits) are noise; and since splits of the same
+  data overlap, the true errors are larger than these."""
 
 
 def page(table: pd.DataFrame) -> str:
     """The whole page, for rows of dataset, split and method with their scores."""
     splits = table["split"].nunique()
+    repeated = splits > 1
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
-        splits=splits,
+        splits=f"splits 0 to {splits - 1} of the study, as means" if repeated else "split 0 of the study",
+        noise=_NOISE_OF_SEVERAL if repeated else _NOISE_OF_ONE,
         error=f"{100 * (0.9 * 0.1 / (_SMALLEST_TEST_SET * splits)) ** 0.5:.1f}",
         summary=_summary(table),
-        nll=_by_dataset(table, "nll", 3, with_error=True, mark=True),
-        crps=_by_dataset(table, "crps", 4, with_error=True, mark=True),
+        nll=_by_dataset(table, "nll", 3, with_error=repeated, mark=True),
+        crps=_by_dataset(table, "crps", 4, with_error=repeated, mark=True),
         pce=_by_dataset(table, "pce", 3, mark=True),
         coverage_90=_by_dataset(table, "coverage_90", 3),
         length_90=_by_dataset(table, "length_90", 3),
