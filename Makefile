@@ -84,12 +84,11 @@ test-workflow: environment
 test-slurm: environment ## a study on a real Slurm of one node (root and apt; skipped elsewhere)
 	@python tests/slurm/run.py
 
-# skpro, and the packages of the comparison, want other versions than the lock. Each extra has an environment with the versions
-# of the lock but for pandas, which the packages choose; the file in it that make looks for appears when it is complete.
-EXTRAS := .venvs/$(shell cat requirements.lock pyproject.toml | cksum | cut -d ' ' -f 1)
+# skpro and the packages of the comparison want an older pandas than the lock has. Each of these extras has an environment
+# of its own, with the versions of the lock except for pandas.
 LOCKED_FOR_EXTRAS := torch numpy scipy scikit-learn pyarrow pytest hypothesis scoringrules
 
-$(EXTRAS)-%/complete: | requirements.lock pyproject.toml
+$(ENVIRONMENT)-%/complete: | requirements.lock pyproject.toml
 	@rm -rf $(@D)
 	@$(PYTHON) -m venv $(@D)
 	@grep -Ev '^(#|pandas=)' requirements.lock > $(@D)/constraints.txt
@@ -97,11 +96,11 @@ $(EXTRAS)-%/complete: | requirements.lock pyproject.toml
 		$(LOCKED_FOR_EXTRAS) --editable .[$*]
 	@touch $@
 
-test-skpro: $(EXTRAS)-skpro/complete ## skpro's own checks of the adapter, in an environment of its own
-	@$(EXTRAS)-skpro/bin/python -m pytest tests/test_skpro_adapter.py
+test-skpro: $(ENVIRONMENT)-skpro/complete ## skpro's own checks of the adapter, in an environment of its own
+	@$(ENVIRONMENT)-skpro/bin/python -m pytest tests/test_skpro_adapter.py
 
-comparison: $(EXTRAS)-comparison/complete ## measure NGBoost, CatBoost, crepes and MAPIE beside QRT (QRT_MIRROR=folder with the datasets)
-	@$(EXTRAS)-comparison/bin/python benchmarks/comparison.py
+comparison: $(ENVIRONMENT)-comparison/complete ## measure NGBoost, CatBoost, crepes and MAPIE beside QRT (QRT_MIRROR=folder with the datasets)
+	@$(ENVIRONMENT)-comparison/bin/python benchmarks/comparison.py
 
 lint: environment ## ruff, mypy, snakefmt, snakemake --lint
 	@ruff check .

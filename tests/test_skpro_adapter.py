@@ -87,7 +87,7 @@ def test_regressor_predicts_what_the_regressor_of_this_package_predicts() -> Non
     assert LogLoss()(y[200:], predicted) == pytest.approx(expected.log_score(y["y"][200:]).mean(), rel=1e-6)
 
 
-class TooWide(ResidualDouble):  # type: ignore[misc, unused-ignore]
+class TooWide(ResidualDouble):
     """A regressor of skpro whose distributions are three times as wide as they were."""
 
     def _predict_proba(self, X: pd.DataFrame) -> Normal:  # noqa: N803

@@ -96,7 +96,7 @@ class AnyDistribution:
         shape = (2, *self._own_shape)
         try:
             return all(np.shape(function(np.full(shape, 0.5))) == shape for function in (self._cdf, self._quantile))
-        except (TypeError, ValueError):
+        except Exception:  # every package has its own for shapes that it does not take
             return False
 
 

@@ -86,20 +86,23 @@ class PanelIntegrals:
 
     def crps(self, y: Array) -> Array:
         """CRPS (N, M) at y: (N, M): whole panels are known, y's own is integrated on both sides of y."""
-        result = np.empty(y.shape)
-        for number, target in enumerate(y.T):
-            column = target[:, np.newaxis]
-            inside = np.clip(column, self._borders[:, :1], self._borders[:, -1:])
-            panel = np.clip((self._borders <= inside).sum(axis=1, keepdims=True) - 1, 0, self._borders.shape[1] - 2)
-            left, right = (np.take_along_axis(self._borders, panel + side, axis=1) for side in (0, 1))
-            below = np.take_along_axis(self._below, panel, axis=1)[:, 0]
-            above = np.take_along_axis(self._above, panel + 1, axis=1)[:, 0]
-            t, dt = _nodes(left, inside)
-            below += (self._cdf(t) ** 2 * dt).sum(axis=1)
-            t, dt = _nodes(inside, right)
-            above += ((1 - self._cdf(t)) ** 2 * dt).sum(axis=1)
-            result[:, number] = below + above + np.abs(column - inside)[:, 0]
-        return result
+        inside = np.clip(y, self._borders[:, :1], self._borders[:, -1:])
+        panel = np.empty(y.shape, dtype=np.intp)
+        for number, column in enumerate(inside.T):
+            panel[:, number] = (self._borders <= column[:, np.newaxis]).sum(axis=1) - 1
+        panel = np.clip(panel, 0, self._borders.shape[1] - 2)
+        left, right = (np.take_along_axis(self._borders, panel + side, axis=1) for side in (0, 1))
+        below = np.take_along_axis(self._below, panel, axis=1) + self._integral(left, inside, lambda f: f * f)
+        above = np.take_along_axis(self._above, panel + 1, axis=1)
+        above += self._integral(inside, right, lambda f: (1 - f) ** 2)
+        return below + above + np.abs(y - inside)
+
+    def _integral(self, left: Array, right: Array, function: Callable[[Array], Array]) -> Array:
+        """The integral (N, M) of a function of F between left and right: (N, M)."""
+        t, dt = _nodes(left[..., np.newaxis], right[..., np.newaxis])
+        values = function(self._cdf(t.reshape(len(t), -1))).reshape(t.shape)
+        integral: Array = (values * dt).sum(axis=-1)
+        return integral
 
     def _cdf(self, t: Array) -> Array:
         return np.clip((self._whole_cdf(t) - self._lost) / self._kept, 0.0, 1.0)
@@ -115,6 +118,6 @@ def _levels(resolution: float, kink_levels: Sequence[float] | Array) -> Array:
 
 
 def _nodes(left: Array, right: Array) -> tuple[Array, Array]:
-    """Gauss-Legendre points and weights (N, 5) between left and right: (N, 1)."""
+    """Gauss-Legendre points and weights (..., 5) between left and right: (..., 1)."""
     half = 0.5 * (right - left)
     return left + half * (1 + _POINTS), half * _WEIGHTS

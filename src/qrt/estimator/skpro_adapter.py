@@ -36,7 +36,7 @@ _EXACT = ["pdf", "log_pdf", "cdf", "ppf", "mean", "var", "energy"]
 _BEYOND = 9.0  # standard deviations: the mass of a Gaussian beyond is nothing in float64
 
 
-class _RowsOfDistributions(BaseDistribution):  # type: ignore[misc, unused-ignore]
+class _RowsOfDistributions(BaseDistribution):
     """One column of distributions of this package, or a single one (shape ()), in skpro's interface."""
 
     _tags = {  # noqa: RUF012
@@ -212,7 +212,7 @@ class SkproRecalibrated(_RowsOfDistributions):
         ]
 
 
-class QRTProbaRegressor(BaseProbaRegressor):  # type: ignore[misc, unused-ignore]
+class QRTProbaRegressor(BaseProbaRegressor):
     """`QRTRegressor` as a probabilistic regressor of skpro.
 
     Parameters
@@ -266,7 +266,7 @@ class QRTProbaRegressor(BaseProbaRegressor):  # type: ignore[misc, unused-ignore
         ]
 
 
-class RecalibratedProbaRegressor(BaseProbaRegressor):  # type: ignore[misc, unused-ignore]
+class RecalibratedProbaRegressor(BaseProbaRegressor):
     """Any probabilistic regressor of skpro, recalibrated on rows that are set aside.
 
     Parameters
