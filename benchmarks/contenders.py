@@ -18,7 +18,8 @@ from scipy import stats
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 
 from qrt import QRTRegressor, QuantileRecalibrator, distribution_from_quantiles
-from qrt.engine.scores import LEVELS, pce_levels
+from qrt.engine.calibration_error import pce_levels
+from qrt.engine.scores import LEVELS
 from qrt.estimator.any_distribution import AnyDistribution
 from qrt.estimator.recalibrated import RecalibratedDistribution
 

@@ -135,7 +135,10 @@ class TinyStudy:
         networks = self.folder / self.files.study.networks
         files = [file for name in datasets for file in sorted((networks / name).rglob("*.parquet"))]
         frames = {str(file.relative_to(networks)): pd.read_parquet(file) for file in files}
-        return {name: frame.drop(columns="train_seconds", errors="ignore") for name, frame in frames.items()}
+        return {
+            name: frame.drop(columns=["train_seconds", "job_seconds", "evaluation_seconds"], errors="ignore")
+            for name, frame in frames.items()
+        }
 
 
 @contextmanager

@@ -9,12 +9,12 @@ from scipy import special, stats
 from torch import Tensor
 
 from qrt.engine import mixture as gaussian
+from qrt.engine.calibration_error import pce_levels, pce_sorted
 from qrt.engine.calibration_map import MAP_NAMES, CalibrationMap, MapName, fit_map
 from qrt.engine.evaluation import METRICS, diverged, evaluate, evaluate_chains, evaluate_many_rows, post_hoc_maps
 from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.predictive import PredictiveDistribution, predictive_from_outputs
-from qrt.engine.scores import pce_levels, pce_sorted
 from qrt.errors import UserError
 
 ROWS = 300

@@ -11,11 +11,12 @@ from sklearn.metrics import mean_pinball_loss
 from torch import Tensor
 
 from qrt.engine import mixture as gaussian
+from qrt.engine.calibration_error import pce_levels, pce_sorted
 from qrt.engine.calibration_map import CalibrationMap, MapName, fit_map
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.predictive import PredictiveDistribution
 from qrt.engine.quadrature import CrpsAndMoments, crps_and_moments
-from qrt.engine.scores import LEVELS, pce_levels, pce_sorted, quantile_scores, weighted_interval_score
+from qrt.engine.scores import LEVELS, quantile_scores, weighted_interval_score
 from qrt.errors import UserError
 
 

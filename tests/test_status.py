@@ -20,7 +20,7 @@ def job(folder: Path, name: str, estimate: float) -> Job:
 
 def finish(done: Job, *seconds: float, status: str = "ok") -> None:
     """The networks of a job and their times."""
-    rows = [{"variant": str(i), "train_seconds": value, "status": status} for i, value in enumerate(seconds)]
+    rows = [{"variant": str(i), "job_seconds": value, "status": status} for i, value in enumerate(seconds)]
     write_rows(done.networks, rows, NETWORKS)
 
 

@@ -20,12 +20,13 @@ import torch
 from torch import Tensor
 
 from qrt.engine import mixture as gaussian
+from qrt.engine.calibration_error import pce_levels, pce_sorted
 from qrt.engine.calibration_map import MapName, fit_map
 from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.objective import qrt_loss
 from qrt.engine.predictive import PredictiveDistribution
-from qrt.engine.scores import LEVELS, pce_levels, pce_sorted, weighted_interval_score
+from qrt.engine.scores import LEVELS, weighted_interval_score
 from qrt.errors import UserError
 
 TOLERANCES = {

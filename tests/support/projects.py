@@ -25,7 +25,7 @@ TINY: dict[str, Any] = {
     "training": {"max_epochs": 4, "patience": 2},
 }
 SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
-VOLATILE = ["train_seconds", "package_version", "torch_version", "threads", "cpu"]
+VOLATILE = ["train_seconds", "job_seconds", "evaluation_seconds", "package_version", "torch_version", "threads", "cpu"]
 
 
 def study_of(**config: Any) -> StudyConfig:

@@ -9,9 +9,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from qrt.engine.calibration_error import pce_levels
 from qrt.engine.random_streams import sample_rows, stream
 from qrt.engine.reflected_density import log_density_and_cdf_value
-from qrt.engine.scores import pce_levels
 from qrt.engine.stack import Stack
 from qrt.engine.validation import Validation, reflected_into_unit_interval
 

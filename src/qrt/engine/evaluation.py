@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 
 from qrt.engine import mixture as gaussian
+from qrt.engine.calibration_error import pce_levels, pce_sorted
 from qrt.engine.calibration_map import CalibrationMap, MapName, fit_map
 from qrt.engine.kernel import KernelWidth
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.predictive import PredictiveDistribution, log_densities_and_pits
 from qrt.engine.quadrature import CrpsAndMoments, crps_and_moments
-from qrt.engine.scores import LEVELS, pce_levels, pce_sorted, weighted_interval_score
+from qrt.engine.scores import LEVELS, weighted_interval_score
 from qrt.errors import UserError
 
 METRICS = (

@@ -175,9 +175,9 @@ class _Training:
         return total
 
     def _validate(self, epoch: int) -> None:
-        start = time.perf_counter()
+        start = time.process_time()
         values = self.validation.values(self.stack)
-        share = (time.perf_counter() - start) / len(self.stack)
+        share = (time.process_time() - start) / len(self.stack)
         for number in self.stack.numbers:
             self.step.seconds[number] += share
         self._leave(values, epoch, "validation value")

@@ -98,8 +98,8 @@ class _CentrePass:
 class TrainingStep:
     """Trains a stack on batches of the rows x: (n, features), y: (n,).
 
-    `seconds` has what each network (by its number) cost so far: an equal share of what is done for all, and all of its
-    own map.
+    `seconds` has the CPU time that each network (by its number) took so far: an equal share of what is done for all,
+    and all of its own map.
     """
 
     def __init__(self, stack: Stack, x: Tensor, y: Tensor, settings: TrainingSettings, seed: int) -> None:
@@ -154,7 +154,7 @@ class TrainingStep:
 
     def __call__(self, rows: Tensor) -> Tensor:
         """One step on the batch with these row numbers: (B,). Gives each network's loss: (R,)."""
-        start, spent_on_maps = time.perf_counter(), 0.0
+        start, spent_on_maps = time.process_time(), 0.0
         x, y = self.x.index_select(0, rows), self.y.index_select(0, rows)
         masks = self.stack.network.masks(len(rows), self._dropout)
         centre_rows = self._centre_rows(x, y)
@@ -167,7 +167,7 @@ class TrainingStep:
             loss = torch.mean(log_density, dim=1, out=losses[part.first : part.last]).neg_()
             to_pit = torch.empty_like(pit)
             for run in part.maps:
-                map_start = time.perf_counter()
+                map_start = time.process_time()
                 centres = None
                 if run.centre_rows is not None:
                     centres = self._centre_pass(part, run, centre_rows[run.centre_rows], repeat)
@@ -176,10 +176,10 @@ class TrainingStep:
                     loss[term.networks].add_(value)
                 if centres is not None:
                     centres.backward()
-                spent_on_maps += self._charge(run.first, run.last, time.perf_counter() - map_start)
+                spent_on_maps += self._charge(run.first, run.last, time.process_time() - map_start)
             backward(to_outputs(to_mixture(-1 / len(rows), to_pit)), part.gradients)
         self.stack.optimiser.step(self.stack.parameters, self.stack.gradients)
-        self._charge(0, len(self.stack), time.perf_counter() - start - spent_on_maps)
+        self._charge(0, len(self.stack), time.process_time() - start - spent_on_maps)
         return losses
 
     def _forward(self, part: _Pass, x: Tensor, masks: list[Tensor]) -> tuple[Tensor, Backward, Repeat | None]:

@@ -27,7 +27,8 @@ from qrt.results.tables import TABLES
 KINDS = ("runs", "curves", "predictions")
 MANIFEST = "manifest.json"
 _MEASURED = ("val_", "test_", "train_", "nll", "alpha_entropy_pit", "pce", "density", "y", "target", "seconds_per_")
-_SUMMARY = ["dataset", "split", "seed", "family", "variant", "data", "code", "cpu", "train_seconds", "status"]
+_COSTS = ("job_seconds", "evaluation_seconds")
+_SUMMARY = ["dataset", "split", "seed", "family", "variant", "data", "code", "cpu", *_COSTS, "status"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class Contents:
     rows: dict[str, int]
     codes: dict[str, int]  # fingerprint of the training code -> networks
     processors: dict[str, int]
-    cpu_hours: float
+    cpu_hours: float  # of the training jobs, from their start to their outputs
+    evaluation_cpu_hours: float
     datasets: dict[str, str]  # name -> checksum of the prepared data
     families: dict[str, list[str]]  # family -> datasets on which it is finished, with the first seed
 
@@ -142,7 +144,10 @@ def _write(path: Path, table: pa.Table) -> Path:
     """Write a table small: measured values in float32, similar bytes beside each other, well compressed."""
     rounded = pa.schema(
         [
-            (field.name, pa.float32() if field.type == NUMBER and field.name.startswith(_MEASURED) else field.type)
+            (
+                field.name,
+                pa.float32() if field.type == NUMBER and field.name.startswith((*_MEASURED, *_COSTS)) else field.type,
+            )
             for field in table.schema
         ]
     )
@@ -161,7 +166,12 @@ def _write(path: Path, table: pa.Table) -> Path:
 
 
 def _read(path: Path, kind: str) -> pa.Table:
-    return pq.read_table(path).cast(_schema(kind))
+    """A packed table; a column that is newer than the archive has no values."""
+    table, schema = pq.read_table(path), _schema(kind)
+    for field in schema:
+        if field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    return table.select(schema.names).cast(schema)
 
 
 def _packed_networks(archive: Path) -> Iterator[tuple[str, str, Path]]:
@@ -186,15 +196,16 @@ def _put(path: Path, table: pa.Table) -> int:
 
 def _contents(runs: pa.Table, rows: dict[str, int]) -> Contents:
     networks = runs.group_by(["dataset", "split", "seed", "family", "variant"]).aggregate(
-        [("data", "min"), ("code", "min"), ("cpu", "min"), ("train_seconds", "min")]
+        [(name, "min") for name in ("data", "code", "cpu", *_COSTS)]
     )
-    known = networks.filter(pc.is_valid(networks["train_seconds_min"]))
+    known = networks.filter(pc.not_equal(networks["code_min"], ""))
     return Contents(
         networks=len(networks),
         rows=rows,
         codes=_counts(known["code_min"]),
         processors=_counts(known["cpu_min"]),
-        cpu_hours=round((pc.sum(known["train_seconds_min"]).as_py() or 0.0) / 3600, 2),
+        cpu_hours=_hours(known["job_seconds_min"]),
+        evaluation_cpu_hours=_hours(known["evaluation_seconds_min"]),
         datasets=dict(sorted(zip(known["dataset"].to_pylist(), known["data_min"].to_pylist(), strict=True))),
         families=_finished_families(known),
     )
@@ -206,6 +217,10 @@ def _finished_families(networks: pa.Table) -> dict[str, list[str]]:
     for place in first.group_by(["family", "dataset"]).aggregate([]).to_pylist():
         found.setdefault(place["family"], []).append(place["dataset"])
     return {family: sorted(datasets) for family, datasets in sorted(found.items())}
+
+
+def _hours(seconds: pa.ChunkedArray) -> float:
+    return round((pc.sum(seconds).as_py() or 0.0) / 3600, 2)
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:

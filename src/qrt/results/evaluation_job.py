@@ -6,6 +6,7 @@ ways, so that changing such a switch never trains or evaluates anything again.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -32,7 +33,18 @@ from qrt.training.networks_file import NetworkResult, read_networks
 EXAMPLE_ROWS = 5
 GRID_POINTS = 200
 _NO_POSTHOC: dict[str, Any] = {"posthoc_map": "none", "posthoc_on": "base", "posthoc_bandwidth": None}
-_NOTES = ("data", "code", "package_version", "torch_version", "threads", "cpu")
+_NOTES = (
+    "epochs",
+    "selected_epoch",
+    "train_seconds",
+    "job_seconds",
+    "data",
+    "code",
+    "package_version",
+    "torch_version",
+    "threads",
+    "cpu",
+)
 
 
 @dataclass
@@ -67,6 +79,8 @@ def evaluate_family(
         for network in networks:
             place = {"dataset": dataset, "split": split, "seed": seed} | network_columns(family, network.variant)
             _add_rows(result, place, network, targets, family, keep_examples=examples and split == 0)
+    share = time.process_time() / (len(files) * len(family.networks))  # counted from the start of the process
+    result.runs = [row | {"evaluation_seconds": share} for row in result.runs]
     return result
 
 
@@ -80,7 +94,7 @@ def _add_rows(
     keep_examples: bool,
 ) -> None:
     result.curves += [place | asdict(one) | {"selected_epoch": network.selected_epoch} for one in network.curves or []]
-    outcome = {name: getattr(network, name) for name in ("epochs", "selected_epoch", "train_seconds", *_NOTES)}
+    outcome = {name: getattr(network, name) for name in _NOTES}
     if network.status != "ok" or targets is None:
         status = {"status": network.status, "reason": network.reason}
         result.runs.append(place | _NO_POSTHOC | outcome | status)

@@ -70,7 +70,7 @@ _OUTCOME: dict[str, Column] = {
     "reason": (TEXT, "why, where the status is not ok"),
     "epochs": (COUNT, "epochs trained"),
     "selected_epoch": (COUNT, "epochs after which the parameters were best on validation rows"),
-    "train_seconds": (NUMBER, "the network's share of the training time of its stack, on one thread"),
+    "train_seconds": (NUMBER, "the network's share of the CPU time that its stack took to train"),
 }
 _METRICS: dict[str, Column] = {
     f"{part}_{name}": (NUMBER, f"{meaning}; {rows} rows, original scale")
@@ -84,6 +84,13 @@ _TRAIN_METRICS: dict[str, Column] = {
     )
     for name in ("nll", "pce_levels", "pce_sorted")
 }
+_COST: dict[str, Column] = {
+    "job_seconds": (
+        NUMBER,
+        "the network's share of the CPU time of its whole training job",
+    ),
+    "evaluation_seconds": (NUMBER, "its share of the CPU time of the whole evaluation job"),
+}
 _FINGERPRINT: dict[str, Column] = {
     "data": (TEXT, "checksum of the prepared data"),
     "code": (TEXT, "fingerprint of the code that trained"),
@@ -93,7 +100,7 @@ _FINGERPRINT: dict[str, Column] = {
     "cpu": (TEXT, "processor"),
 }
 
-RUNS = _PLACE | _NETWORK | _POSTHOC | _OUTCOME | _METRICS | _TRAIN_METRICS | _FINGERPRINT
+RUNS = _PLACE | _NETWORK | _POSTHOC | _OUTCOME | _METRICS | _TRAIN_METRICS | _COST | _FINGERPRINT
 METHODS = (
     {"experiment": (TEXT, "experiment of the paper"), "method": (TEXT, "method by its name in the paper")}
     | _PLACE
@@ -101,7 +108,7 @@ METHODS = (
         "chosen_bandwidth": (NUMBER, "b chosen by mean validation NLL over splits; missing where there is none"),
         "chosen_lambda": (NUMBER, "lambda chosen by validation PCE under the CRPS limit; missing where there is none"),
     }
-    | {name: column for name, column in RUNS.items() if name not in (*_PLACE, *_FINGERPRINT)}
+    | {name: column for name, column in RUNS.items() if name not in (*_PLACE, *_COST, *_FINGERPRINT)}
 )
 CURVES = (
     _PLACE
@@ -134,7 +141,7 @@ TIMES = _PLACE | {
     "variant": (TEXT, "id of the network"),
     "status": (TEXT, "ok; diverged; unavailable or invalid (the dataset); failed (out of memory or time)"),
     "reason": (TEXT, "why, where the status is not ok"),
-    "train_seconds": (NUMBER, "training time of the network alone, one thread"),
+    "train_seconds": (NUMBER, "CPU time to train the network alone, one thread"),
     "epochs": (COUNT, "epochs trained"),
     "selected_epoch": (COUNT, "epochs of the selected parameters"),
     "seconds_per_trained_epoch": (NUMBER, "time per epoch of the paper (docs/protocol.md, row 10)"),

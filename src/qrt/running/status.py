@@ -21,7 +21,6 @@ from qrt.atomic import write_json
 from qrt.running.attempts import notes_beside, read_attempts
 from qrt.running.study_files import StudyFiles
 from qrt.study.config import StudyConfig
-from qrt.study.cost import START_SECONDS
 from qrt.study.protocol import describe
 
 _FRESH = 1.05  # how much longer than estimated counts as right, before anything is known
@@ -216,13 +215,13 @@ def _stamp(path: Path) -> int | None:
 
 
 def _outcome(networks: Path) -> tuple[float, bool]:
-    """Seconds that a job took, by the times of its networks, and whether it gave up."""
+    """Seconds of CPU that a job took, and whether it gave up."""
     try:
-        table = pq.read_table(networks, columns=["train_seconds", "status"])
+        table = pq.read_table(networks, columns=["job_seconds", "status"])
     except (OSError, pa.ArrowException):
         return 0.0, False  # damaged, or removed just now: the jobs that need it say so
-    seconds = sum(value or 0.0 for value in table["train_seconds"].to_pylist())
-    return START_SECONDS + seconds, "failed" in table["status"].to_pylist()
+    seconds = sum(value or 0.0 for value in table["job_seconds"].to_pylist())
+    return seconds, "failed" in table["status"].to_pylist()
 
 
 def duration(seconds: float) -> str:

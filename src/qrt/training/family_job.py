@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -65,7 +66,8 @@ def train_family(
     for network in _trained(data, family, settings, run_seed(split, seed), log):
         log(f"{network.variant.id}: {network.status} after {network.epochs} epochs, best {network.best_value:.4f}")
         results.append(_result(network, data, settings, run_seed(split, seed), notes))
-    return results
+    share = time.process_time() / len(results)  # counted from the start of the process
+    return [replace(result, job_seconds=share) for result in results]
 
 
 def _trained(

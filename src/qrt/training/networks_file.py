@@ -32,7 +32,8 @@ NETWORKS: dict[str, Column] = {
     "reason": (TEXT, "why, where the status is not ok"),
     "epochs": (COUNT, "epochs trained"),
     "selected_epoch": (COUNT, "epochs after which the parameters were best on validation rows"),
-    "train_seconds": (NUMBER, "the network's share of the training time of its stack, on one thread"),
+    "train_seconds": (NUMBER, "the network's share of the CPU time that its stack took to train"),
+    "job_seconds": (NUMBER, "the network's share of the CPU time of its whole training job"),
     "data": (TEXT, "checksum of the prepared data"),
     "code": (TEXT, "fingerprint of the code that trained"),
     "package_version": (TEXT, "version of this package"),
@@ -55,6 +56,7 @@ class NetworkResult:
     epochs: int | None = None
     selected_epoch: int | None = None
     train_seconds: float | None = None
+    job_seconds: float | None = None
     data: str = ""
     code: str = ""
     package_version: str = ""
