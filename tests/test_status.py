@@ -10,7 +10,6 @@ import pytest
 from qrt.parquet_file import write_rows
 from qrt.running.attempts import noted_attempt
 from qrt.running.status import Job, JobFiles, Status, is_running, progress_line
-from qrt.study.cost import START_SECONDS
 from qrt.training.networks_file import NETWORKS
 
 
@@ -26,7 +25,7 @@ def finish(done: Job, *seconds: float, status: str = "ok") -> None:
 
 def test_what_is_left_is_scaled_by_what_finished_jobs_took(tmp_path: Path) -> None:
     jobs = [job(tmp_path, name, 10.0) for name in "abcd"]
-    finish(jobs[0], 6.0, 2 * 10.0 - 6.0 - START_SECONDS)  # twice the estimate
+    finish(jobs[0], 6.0, 2 * 10.0 - 6.0)  # twice the estimate
     now = JobFiles(jobs).status()
     assert (now.done, now.waiting, now.spent) == (1, 3, 20.0)
     assert now.left == pytest.approx(3 * 20.0)

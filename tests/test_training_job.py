@@ -62,6 +62,8 @@ def test_network_remembers_how_and_on_what_it_was_trained(networks: dict[Variant
         assert network.selected_epoch in (2, 4)
         assert network.train_seconds is not None
         assert network.train_seconds > 0
+        assert network.job_seconds is not None
+        assert network.job_seconds > network.train_seconds, "the job starts, reads and writes, too"
         assert (network.code, network.threads) == ("the code", 1)
         assert network.torch_version == torch.__version__
         assert network.data == data_checksum(read_record(folder / "record.json"))
