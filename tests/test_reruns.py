@@ -67,9 +67,11 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Package:
     return copy
 
 
-DRAWN = {"agreement", "figure", "seeds"}
+ROBUST = {"robustness"}
+DRAWN = {"agreement", "figure", "seeds"} | ROBUST
 JUDGED = {"verdicts", "scorecard"}
 OWN = {"own_data"}
+PAGES = {"agreement", "scorecard", "seeds"} | ROBUST
 TABLES = {"table1_methods", "table2_times", "table3_datasets"}
 
 
@@ -101,15 +103,19 @@ def log_line(package: Package) -> None:
     ("change", "rules"),
     [
         pytest.param(new_line("claims/claims.csv"), JUDGED, id="a claim"),
-        pytest.param(new_line("published/figure2.csv"), DRAWN | JUDGED | {"table2_times"}, id="a published value"),
-        pytest.param(new_line("pages/page.css"), {"agreement", "scorecard", "seeds"} | OWN, id="the style of pages"),
+        pytest.param(
+            new_line("published/figure2.csv"), (DRAWN - ROBUST) | JUDGED | {"table2_times"}, id="a published value"
+        ),
+        pytest.param(new_line("pages/page.css"), PAGES | OWN, id="the style of pages"),
         pytest.param(
             new_line("data/datasets.csv"),
             DRAWN | JUDGED | TABLES | OWN | {"tune", "collect"},
             id="a row of the datasets",
         ),
         pytest.param(
-            new_function("statistics/rank_tests.py"), {"agreement", "figure"} | JUDGED | OWN, id="a statistic"
+            new_function("statistics/rank_tests.py"),
+            {"agreement", "figure", "robustness"} | JUDGED | OWN,
+            id="a statistic",
         ),
         pytest.param(new_function("statistics/own_data.py"), OWN, id="a statistic of own data"),
         pytest.param(new_function("figures/critical_difference.py"), {"figure"}, id="a plot"),

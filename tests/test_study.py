@@ -29,7 +29,7 @@ TRAINED = [f"{RESULTS}/{name}.parquet" for name in ("runs", "methods", "curves",
 TABLES = [*TRAINED, f"{RESULTS}/times.parquet"]
 # The first figure of each kind, the tables and the pages: all that draws, counts and judges.
 KINDS = {artifact.kind: name for name, artifact in reversed(FIGURES.items())}
-TARGETS = [*TABLES, "tables", *KINDS.values(), "scorecard", "agreement"]
+TARGETS = [*TABLES, "tables", *KINDS.values(), "scorecard", "agreement", "robustness"]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_study_has_every_table_and_a_second_call_does_nothing(finished: Project)
 
 def test_call_without_a_target_makes_every_figure_and_table_of_the_paper(finished: Project) -> None:
     made = {path.stem for path in (finished.folder / "paper_figures").iterdir()}
-    assert made >= {*KINDS.values(), *TABLES_OF_THE_PAPER, "scorecard", "disagreements", "agreement"}
+    assert made >= {*KINDS.values(), *TABLES_OF_THE_PAPER, "scorecard", "disagreements", "agreement", "robustness"}
     of_single_datasets = {"collect_dataset"}  # for the figures of predictions that are not drawn yet
     assert finished.planned().keys() - of_single_datasets == {*FIGURES, "everything"} - {*KINDS.values()}
 
@@ -73,7 +73,7 @@ def test_study_has_a_verdict_on_every_claim(finished: Project) -> None:
         assert {f"{name}.{form}" for form in ("pdf", "png")} <= made
     for name in TABLES_OF_THE_PAPER:
         assert {f"{name}.{form}" for form in ("csv", "tex", "md")} <= made
-    for page in ("scorecard", "disagreements", "agreement"):
+    for page in ("scorecard", "disagreements", "agreement", "robustness"):
         assert {f"{page}.{form}" for form in ("html", "csv", "md")} <= made
     scorecard = pd.read_csv(finished.folder / "paper_figures/scorecard.csv")
     assert len(scorecard) == len(paper_claims())

@@ -107,6 +107,38 @@ rule agreement:
         " --times {input.times} --out {params.folder} > {log} 2> >(tee -a {log} >&2)"
 
 
+rule robustness:
+    """Whether gains on discrete targets are also gains in CRPS, and which means a single split carries."""
+    input:
+        datasets=rules.table3_datasets.output.csv,
+        methods=FILES.tuned(["main"]),
+    output:
+        multiext(LAYOUT.figure("robustness", "")[:-1], ".csv", ".md"),
+        page=report(
+            LAYOUT.figure("robustness", "html"),
+            caption="../report/robustness.rst",
+            category="Verdict",
+            labels={"page": "Robustness: discrete targets, single splits"},
+        ),
+        summary=LAYOUT.statistics("robustness", "summary.csv"),
+    log:
+        LAYOUT.log("robustness"),
+    retries: 0
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        code=code_version("qrt.commands.robustness"),
+        study=STUDY_JSON,
+        folder=subpath(output.page, parent=True),
+    shell:
+        "python -m qrt robustness {input.methods} --study {params.study:q} --datasets {input.datasets}"
+        " --summary {output.summary} --out {params.folder} > {log} 2> >(tee -a {log} >&2)"
+
+
 rule seeds:
     """What another random start changes: shares of variance, and conclusions on single datasets."""
     input:

@@ -11,6 +11,7 @@ from qrt.data.sheet import paper_datasets
 from qrt.documentation.outputs_on_disk import bytes_of_study
 from qrt.figures.kinds import table_columns
 from qrt.results.tables import TABLES
+from qrt.statistics import robustness
 from qrt.statistics.own_data import COMPARISONS, SCORES
 from qrt.statistics.seeds import PER_DATASET, PER_SEED, SUMMARY
 from qrt.study.config import load_config, read_schema
@@ -58,6 +59,12 @@ _VERDICTS = """
 
 Under `statistics/`; `paper_figures/scorecard.csv` has the rows of the study's own reading.
 """
+_ROBUSTNESS = """
+# Robustness
+
+`paper_figures/robustness.csv` has a row per metric, difference and dataset; the summary is under
+`statistics/robustness/`.
+"""
 _SEEDS = """
 # Seeds
 
@@ -93,6 +100,8 @@ def documentation() -> str:
     text += _VERDICTS
     text += _table("verdicts.csv", {"reading": KEY_NUMBERS["reading"]} | VERDICTS)
     text += _table("key_numbers.csv", KEY_NUMBERS)
+    text += _ROBUSTNESS
+    text += _table("robustness.csv", robustness.PER_DATASET) + _table("summary.csv", robustness.SUMMARY)
     text += _SEEDS
     for name, described in (("seeds", PER_DATASET), ("per_seed", PER_SEED), ("summary", SUMMARY)):
         text += _table(f"{name}.csv", described)

@@ -15,6 +15,7 @@ PAGES = {
     "scorecard.html": "Scorecard",
     "disagreements.html": "Disagreements",
     "agreement.html": "Agreement",
+    "robustness.html": "Robustness",
 }
 SEEDS_PAGE = {"seeds.html": "Seeds"}  # of a study with more than one seed
 OWN_DATA_PAGE = {"own_data.html": "Your data"}  # of a study with data of the user's own
