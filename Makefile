@@ -56,8 +56,20 @@ replication: environment ## draw everything again from the published results: no
 	@echo "Look first at file://$(CURDIR)/paper_figures/scorecard.html"
 	@echo "Everything on one page: file://$(CURDIR)/report_paper.html and file://$(CURDIR)/report_released.html"
 
-publish: environment ## pack finished results of this folder into replication/results
-	@python -m qrt publish
+# Drawn in a folder of its own, from what was packed and nothing else, as everybody else will draw it.
+STUDY ?= .
+publish: environment ## pack the finished results of the study in STUDY (this folder), draw them, write their numbers
+	@python -m qrt publish --folder $(STUDY)
+	@drawn="$$(mktemp -d)"
+	@trap 'rm -rf "$$drawn"' EXIT
+	@python -m qrt restore --folder "$$drawn"
+	@for study in released paper; do
+		snakemake --cores all --directory "$$drawn" --configfile replication/$$study.yaml
+	done
+	@find paper_figures replication/released -type f ! -name README.md -delete
+	@cp "$$drawn"/paper_figures/*.* paper_figures/
+	@cp "$$drawn"/replication/released/*.* replication/released/
+	@python -m qrt.documentation.published
 
 freeze: environment ## freeze claims, rules and margins before a run: what changes later is marked
 	@python -m qrt.claims.frozen

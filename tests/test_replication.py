@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from conftest import PROJECT
-from qrt.documentation.front_page import front_page, with_front_page
+from qrt.documentation.published import written_documents
+from qrt.documentation.written_block import with_block
 from qrt.errors import UserError
 from qrt.results.archive import pack, read_manifest, unpack
 from qrt.results.layout import PUBLISHED_LAYOUTS
@@ -23,6 +24,7 @@ DRAWN = (
     "fig15_validation_nll.png",
     "table3_datasets.csv",
     "scorecard.csv",
+    "robustness.csv",
 )
 
 published = pytest.mark.skipif(
@@ -31,9 +33,16 @@ published = pytest.mark.skipif(
 
 
 @published
-def test_front_page_has_the_numbers_of_the_published_results() -> None:
-    readme = (PROJECT / "README.md").read_text(encoding="utf-8")
-    assert with_front_page(readme, front_page(PROJECT)) == readme, "run `python -m qrt.documentation.front_page`"
+def test_documents_have_the_numbers_of_the_published_results() -> None:
+    for path, text in written_documents(PROJECT).items():
+        assert path.read_text(encoding="utf-8") == text, "run `python -m qrt.documentation.published`"
+
+
+def test_a_block_is_written_between_its_marks_alone() -> None:
+    text = "before\n<!-- a: begin -->\nold\n<!-- a: end -->\nafter"
+    assert with_block(text, "a", "new") == text.replace("old", "new")
+    with pytest.raises(UserError, match="<!-- b: begin -->"):
+        with_block(text, "b", "new")
 
 
 @published

@@ -1,26 +1,18 @@
-"""The answer on the repository's front page, written from the published results.
-
-`python -m qrt.documentation.front_page` replaces what is between two marks in README.md; a test compares the two, so
-that no number there is typed by hand.
-"""
+"""The answer on the repository's front page, written from the published results."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from qrt.atomic import write_text
 from qrt.claims.verdict import VERDICTS
 from qrt.data.sheet import paper_datasets
-from qrt.errors import UserError
 from qrt.text.formats import escape_markdown
 from qrt.text.words import counted, number
 
-BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 PUBLISHED_CPU_HOURS = 7200  # of the authors: 180 hours on 40 CPUs
 SIGNS = {
     "confirmed": "✅",
@@ -38,6 +30,7 @@ def front_page(project: Path) -> str:
     paper = _claims(project / "paper_figures/scorecard.csv")
     released = _claims(project / "replication/released/scorecard.csv")
     agreement = pd.read_csv(project / "replication/released/agreement.csv")
+    switches = pd.read_csv(project / "paper_figures/disagreements.csv").drop_duplicates("switch")
     parts = [
         _what_was_done(manifest),
         "",
@@ -45,6 +38,8 @@ def front_page(project: Path) -> str:
         "",
         f"All {len(paper)} claims that can fail, under the paper's protocol: {_tally(paper)}; under that of the "
         f"released code: {_tally(released)}. {_difference(paper, released)}",
+        "",
+        _switches(switches),
         "",
         _agreement(agreement),
         "",
@@ -57,14 +52,6 @@ def front_page(project: Path) -> str:
         "| ![Figure 3](paper_figures/fig03_main.png) | ![agreement](replication/released/agreement.png) |",
     ]
     return "\n".join(parts)
-
-
-def with_front_page(readme: str, block: str) -> str:
-    """The text of README.md with this block between the marks."""
-    if BEGIN not in readme or END not in readme:
-        raise UserError(f"README.md has no lines {BEGIN!r} and {END!r} to write between")
-    before, rest = readme.split(BEGIN, 1)
-    return f"{before}{BEGIN}\n{block}\n{END}{rest.split(END, 1)[1]}"
 
 
 def _claims(path: Path) -> pd.DataFrame:
@@ -86,10 +73,11 @@ def _what_was_done(manifest: dict[str, Any]) -> str:
         "regularisation, released": finished("mlp-3.qreg.scale.objective.second_pass"),
         "ablations": finished("mlp-3.ablation.variance.trained"),
     }
+    cost = manifest["cpu_hours"] + manifest["evaluation_cpu_hours"]
     words = ", ".join(f"{what} on {count} datasets" for what, count in parts.items() if count)
     return (
         f"**So far**: {manifest['networks']:,} networks on {counted(len(manifest['datasets']), 'dataset')} of the "
-        f"paper's {total}, five splits each: {words}. Training took {_hours(manifest['cpu_hours'])} of one core; "
+        f"paper's {total}, five splits each: {words}. It took {_hours(cost)} of one core; "
         f"the authors' whole study took {PUBLISHED_CPU_HOURS:,} hours. The rest is planned in "
         "[replication/steps.yaml](replication/steps.yaml)."
     )
@@ -123,6 +111,20 @@ def _difference(paper: pd.DataFrame, released: pd.DataFrame) -> str:
     return f"Of {len(judged)} claims judged under both, {differ} have another verdict under the other."
 
 
+def _switches(switches: pd.DataFrame) -> str:
+    """Which disagreements of paper and code matter, each changed alone under the paper's protocol."""
+    most = switches.sort_values("verdicts_changed", ascending=False, kind="stable").head(3)
+    words = [
+        f"{row['topic']} (row {row['row']}: {row['verdicts_changed']} of {row['verdicts_judged']})"
+        for row in most.to_dict("records")
+    ]
+    without = int((switches["verdicts_changed"] == 0).sum())
+    return (
+        f"Of the {len(switches)} disagreements of paper and code, each changed alone under the paper's protocol, these "
+        f"change most verdicts: {', '.join(words)}; {without} change none."
+    )
+
+
 def _agreement(points: pd.DataFrame) -> str:
     words = []
     for method, rows in points.groupby("method", sort=False):
@@ -133,16 +135,3 @@ def _agreement(points: pd.DataFrame) -> str:
             f"{int(rows['same_sign'].sum())}"
         )
     return f"Agreement with the published Figure 2 (released protocol): {'; '.join(words)}."
-
-
-def main() -> None:
-    """Write the block of README.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--project", type=Path, default=Path())
-    project = parser.parse_args().project
-    readme = project / "README.md"
-    write_text(readme, with_front_page(readme.read_text(encoding="utf-8"), front_page(project)))
-
-
-if __name__ == "__main__":
-    main()

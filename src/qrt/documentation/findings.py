@@ -1,0 +1,136 @@
+"""The numbers of docs/findings.md, from the published tables of both protocols; the words around them are by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from qrt.text.formats import escape_markdown
+from qrt.text.words import counted, number, p_value, percent
+
+PROTOCOLS = {"paper": "paper_figures", "released": "replication/released"}  # where each one's tables are
+_METHODS = ("QRC", "QREGC", "QRTC")
+
+
+def findings_blocks(project: Path) -> dict[str, str]:
+    """Each block of docs/findings.md by its name."""
+
+    def tables(name: str) -> dict[str, pd.DataFrame]:
+        return {protocol: pd.read_csv(project / folder / f"{name}.csv") for protocol, folder in PROTOCOLS.items()}
+
+    switches, robustness = tables("disagreements"), tables("robustness")
+    return {
+        "agreement": _agreement(pd.read_csv(project / PROTOCOLS["released"] / "agreement.csv")),
+        "switches": _switches(switches),
+        "sd": _changed(switches, "sd", "SD"),
+        "one map or two": _changed(switches, "posthoc_on", "NLL", "PCE"),
+        "batches": _changed(switches, "metric_rows", "NLL", "PCE"),
+        "second pass": _changed(switches, "map_centres", "NLL", "PCE"),
+        "discrete targets": _discrete(robustness),
+        "single splits": _single_splits(robustness),
+        "seeds": _seeds(tables("seeds")),
+    }
+
+
+def _table(*rows: tuple[str, ...]) -> str:
+    """A Markdown table whose first row is its head."""
+    head, *body = [[escape_markdown(cell) for cell in row] for row in rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *body))
+
+
+def _agreement(points: pd.DataFrame) -> str:
+    rows: list[tuple[str, ...]] = [("method", "inside the 95 % prediction interval", "same sign", "outside: ours and published")]
+    for method, of_method in points.groupby("method", sort=False):
+        tested = of_method[of_method["p_value"].notna()]
+        outside = [
+            f"{row['dataset']} {number(row['ours'])} ± {number(row['ours_standard_error'], 2)}, "
+            f"{number(row['published'])} ± {number(row['published_standard_error'], 2)}"
+            for row in tested[~tested["inside"].astype(bool)].to_dict("records")
+        ]
+        inside = f"{int(tested['inside'].sum())} of {counted(len(tested), 'dataset')}"
+        signs = f"{int(of_method['same_sign'].sum())} of {len(of_method)}"
+        rows.append((str(method), inside, signs, "; ".join(outside) or "none"))
+    return _table(*rows)
+
+
+def _switches(disagreements: Mapping[str, pd.DataFrame]) -> str:
+    """How many verdicts each switch changes alone, those that change most first."""
+    found = {protocol: table.drop_duplicates("switch").set_index("row") for protocol, table in disagreements.items()}
+    changed = sum(table["verdicts_changed"] for table in found.values())
+    rows: list[tuple[str, ...]] = [("row", "disagreement", *(f"verdicts that change, {protocol}" for protocol in found))]
+    for row in changed[changed > 0].sort_values(ascending=False, kind="stable").index:
+        counts = (
+            f"{table.loc[row, 'verdicts_changed']} of {table.loc[row, 'verdicts_judged']}" for table in found.values()
+        )
+        topic = str(next(iter(found.values())).loc[row, "topic"])
+        rows.append((str(row), topic, *counts))
+    unchanged = ", ".join(str(row) for row in sorted(changed[changed == 0].index))
+    return _table(*rows) + (f"\n\nNo verdict changes with rows {unchanged}." if unchanged else "")
+
+
+def _changed(disagreements: Mapping[str, pd.DataFrame], switch: str, *metrics: str) -> str:
+    """What a switch changes in the main comparison with BASE, by metric and method."""
+    rows: list[tuple[str, ...]] = [("protocol", "metric", "method", "lower than BASE", "median difference", "Holm")]
+    for protocol, table in disagreements.items():
+        chosen = table[(table["switch"] == switch) & table["metric"].isin(metrics) & (table["baseline"] == "BASE")]
+        for row in chosen.to_dict("records"):
+            if row["method"] in _METHODS:
+                lower = [f"{int(row[f'lower_on_{when}'])} of {int(row[f'datasets_{when}'])}" for when in _WHEN]
+                median = [percent(row[f"median_relative_difference_{when}"]) for when in _WHEN]
+                holm = [p_value(row[f"p_holm_{when}"]) for when in _WHEN]
+                rows.append(
+                    (
+                        protocol,
+                        str(row["metric"]),
+                        str(row["method"]),
+                        *(" → ".join(two) for two in (lower, median, holm)),
+                    )
+                )
+    return _table(*rows) if len(rows) > 1 else "Nothing has been run for this yet."
+
+
+_WHEN = ("before", "after")
+
+
+def _discrete(robustness: Mapping[str, pd.DataFrame]) -> str:
+    rows: list[tuple[str, ...]] = [("protocol", "targets", "datasets", "QRTC below BASE in NLL", "in CRPS", "in both")]
+    for protocol, table in robustness.items():
+        of_qrtc = table[(table["method"] == "QRTC") & (table["baseline"] == "BASE")]
+        wide = of_qrtc.pivot(index=["dataset", "targets"], columns="metric", values="mean")[["NLL", "CRPS"]].dropna()
+        for targets, means in (wide < 0).groupby("targets"):
+            counts = (means["NLL"].sum(), means["CRPS"].sum(), means.all(axis=1).sum())
+            rows.append((protocol, str(targets), str(len(means)), *(str(int(one)) for one in counts)))
+    return _table(*rows)
+
+
+def _single_splits(robustness: Mapping[str, pd.DataFrame]) -> str:
+    rows: list[tuple[str, ...]] = [("protocol", "metric", "difference", "one split decides the sign on")]
+    for protocol, table in robustness.items():
+        chosen = table[(table["baseline"] == "BASE") & table["metric"].isin(["NLL", "PCE"])]
+        for (metric, method), means in chosen.groupby(["metric", "method"], sort=False):
+            decides = int(means["one_split_decides"].sum())
+            rows.append((protocol, str(metric), f"{method} − BASE", f"{decides} of {counted(len(means), 'dataset')}"))
+    return _table(*rows)
+
+
+def _seeds(seeds: Mapping[str, pd.DataFrame]) -> str:
+    head = (
+        "protocol",
+        "metric",
+        "difference",
+        "datasets",
+        "share of the seed in the variance",
+        "conclusions as all seeds",
+    )
+    rows: list[tuple[str, ...]] = [head]
+    for protocol, table in seeds.items():
+        chosen = table[table["metric"].isin(["NLL", "PCE"])]
+        for (metric, method, baseline), of_pair in chosen.groupby(["metric", "method", "baseline"], sort=False):
+            same, tested = int(of_pair["same_as_all"].sum()), int(of_pair["tested_seeds"].sum())
+            share = f"median {percent(of_pair['seed_share'].median())}"
+            rows.append(
+                (protocol, str(metric), f"{method} − {baseline}", str(len(of_pair)), share, f"{same} of {tested}")
+            )
+    return _table(*rows) if len(rows) > 1 else "No dataset has results of several seeds yet."

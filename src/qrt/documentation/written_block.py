@@ -1,0 +1,14 @@
+"""Parts of documents that are written from results, between two marks: no number there is typed by hand."""
+
+from __future__ import annotations
+
+from qrt.errors import UserError
+
+
+def with_block(text: str, name: str, block: str) -> str:
+    """The text of a document with this block between the marks of that name."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    if begin not in text or end not in text:
+        raise UserError(f"the document has no lines {begin!r} and {end!r} to write between")
+    before, rest = text.split(begin, 1)
+    return f"{before}{begin}\n{block}\n{end}{rest.split(end, 1)[1]}"
