@@ -11,6 +11,7 @@ from qrt.text.formats import escape_markdown
 from qrt.text.words import counted, number, p_value, percent
 
 PROTOCOLS = {"paper": "paper_figures", "released": "replication/released"}  # where each one's tables are
+Rows = list[tuple[str, ...]]
 _METHODS = ("QRC", "QREGC", "QRTC")
 
 
@@ -41,7 +42,7 @@ def _table(*rows: tuple[str, ...]) -> str:
 
 
 def _agreement(points: pd.DataFrame) -> str:
-    rows: list[tuple[str, ...]] = [("method", "inside the 95 % prediction interval", "same sign", "outside: ours and published")]
+    rows: Rows = [("method", "inside the 95 % prediction interval", "same sign", "outside: ours and published")]
     for method, of_method in points.groupby("method", sort=False):
         tested = of_method[of_method["p_value"].notna()]
         outside = [
@@ -59,7 +60,7 @@ def _switches(disagreements: Mapping[str, pd.DataFrame]) -> str:
     """How many verdicts each switch changes alone, those that change most first."""
     found = {protocol: table.drop_duplicates("switch").set_index("row") for protocol, table in disagreements.items()}
     changed = sum(table["verdicts_changed"] for table in found.values())
-    rows: list[tuple[str, ...]] = [("row", "disagreement", *(f"verdicts that change, {protocol}" for protocol in found))]
+    rows: Rows = [("row", "disagreement", *(f"verdicts that change, {protocol}" for protocol in found))]
     for row in changed[changed > 0].sort_values(ascending=False, kind="stable").index:
         counts = (
             f"{table.loc[row, 'verdicts_changed']} of {table.loc[row, 'verdicts_judged']}" for table in found.values()
@@ -72,7 +73,7 @@ def _switches(disagreements: Mapping[str, pd.DataFrame]) -> str:
 
 def _changed(disagreements: Mapping[str, pd.DataFrame], switch: str, *metrics: str) -> str:
     """What a switch changes in the main comparison with BASE, by metric and method."""
-    rows: list[tuple[str, ...]] = [("protocol", "metric", "method", "lower than BASE", "median difference", "Holm")]
+    rows: Rows = [("protocol", "metric", "method", "lower than BASE", "median difference", "Holm")]
     for protocol, table in disagreements.items():
         chosen = table[(table["switch"] == switch) & table["metric"].isin(metrics) & (table["baseline"] == "BASE")]
         for row in chosen.to_dict("records"):
@@ -95,7 +96,7 @@ _WHEN = ("before", "after")
 
 
 def _discrete(robustness: Mapping[str, pd.DataFrame]) -> str:
-    rows: list[tuple[str, ...]] = [("protocol", "targets", "datasets", "QRTC below BASE in NLL", "in CRPS", "in both")]
+    rows: Rows = [("protocol", "targets", "datasets", "QRTC below BASE in NLL", "in CRPS", "in both")]
     for protocol, table in robustness.items():
         of_qrtc = table[(table["method"] == "QRTC") & (table["baseline"] == "BASE")]
         wide = of_qrtc.pivot(index=["dataset", "targets"], columns="metric", values="mean")[["NLL", "CRPS"]].dropna()
@@ -106,7 +107,7 @@ def _discrete(robustness: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _single_splits(robustness: Mapping[str, pd.DataFrame]) -> str:
-    rows: list[tuple[str, ...]] = [("protocol", "metric", "difference", "one split decides the sign on")]
+    rows: Rows = [("protocol", "metric", "difference", "one split decides the sign on")]
     for protocol, table in robustness.items():
         chosen = table[(table["baseline"] == "BASE") & table["metric"].isin(["NLL", "PCE"])]
         for (metric, method), means in chosen.groupby(["metric", "method"], sort=False):
@@ -124,7 +125,7 @@ def _seeds(seeds: Mapping[str, pd.DataFrame]) -> str:
         "share of the seed in the variance",
         "conclusions as all seeds",
     )
-    rows: list[tuple[str, ...]] = [head]
+    rows: Rows = [head]
     for protocol, table in seeds.items():
         chosen = table[table["metric"].isin(["NLL", "PCE"])]
         for (metric, method, baseline), of_pair in chosen.groupby(["metric", "method", "baseline"], sort=False):
