@@ -72,24 +72,23 @@ def _switches(disagreements: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _changed(disagreements: Mapping[str, pd.DataFrame], switch: str, *metrics: str) -> str:
-    """What a switch changes in the main comparison with BASE, by metric and method."""
-    rows: Rows = [("protocol", "metric", "method", "lower than BASE", "median difference", "Holm")]
+    """What a switch changes in the main comparison with BASE, by metric and method; what it leaves is not shown."""
+    head = ("protocol", "metric", "method", "lower than BASE", "median difference", "Holm")
+    rows: Rows = []
+    compared = 0
     for protocol, table in disagreements.items():
-        chosen = table[(table["switch"] == switch) & table["metric"].isin(metrics) & (table["baseline"] == "BASE")]
+        chosen = table[(table["switch"] == switch) & table["metric"].isin(metrics) & table["method"].isin(_METHODS)]
+        compared += len(chosen)
         for row in chosen.to_dict("records"):
-            if row["method"] in _METHODS:
-                lower = [f"{int(row[f'lower_on_{when}'])} of {int(row[f'datasets_{when}'])}" for when in _WHEN]
-                median = [percent(row[f"median_relative_difference_{when}"]) for when in _WHEN]
-                holm = [p_value(row[f"p_holm_{when}"]) for when in _WHEN]
-                rows.append(
-                    (
-                        protocol,
-                        str(row["metric"]),
-                        str(row["method"]),
-                        *(" → ".join(two) for two in (lower, median, holm)),
-                    )
-                )
-    return _table(*rows) if len(rows) > 1 else "Nothing has been run for this yet."
+            lower = [f"{int(row[f'lower_on_{when}'])} of {int(row[f'datasets_{when}'])}" for when in _WHEN]
+            median = [percent(row[f"median_relative_difference_{when}"]) for when in _WHEN]
+            holm = [p_value(row[f"p_holm_{when}"]) for when in _WHEN]
+            if any(before != after for before, after in (lower, median)):
+                values = (f"{before} → {after}" for before, after in (lower, median, holm))
+                rows.append((protocol, str(row["metric"]), str(row["method"]), *values))
+    if rows:
+        return _table(head, *rows)
+    return "None of these numbers changes." if compared else "Nothing has been run for this yet."
 
 
 _WHEN = ("before", "after")
