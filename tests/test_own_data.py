@@ -187,7 +187,18 @@ def test_data_that_cannot_be_used_is_said_on_page_and_in_the_terminal() -> None:
     report = OwnReport("houses", record, statistics, 40, ())
     for text in (own_data_page([report], "", ""), own_data_text([report], "", "")):
         assert "It cannot be used (invalid): 50 rows are left." in text
-        assert "There are no results yet." in text
+        assert "Nothing was trained on it." in text
+
+
+def test_methods_that_all_failed_are_no_table_of_nothing() -> None:
+    methods = methods_of({"BASE": 0, "QRTC": -1}).assign(status="diverged")
+    statistics = own_statistics("houses", methods, PROTOCOLS["paper"], METHODS, 0.15)
+    report = OwnReport("houses", RECORD, statistics, 40, ())
+    for text in (own_data_page([report], "", ""), own_data_text([report], "", "")):
+        assert "No method has a result" in text
+        assert "nan %" not in text
+        assert "90 % length  Splits" not in text
+        assert "scores-houses" not in text
 
 
 def test_terminal_shows_an_aligned_table_the_answer_and_every_path() -> None:
