@@ -93,6 +93,18 @@ def test_summary_names_the_numbers_of_a_practitioner(calibrated: Diagnosis) -> N
     assert f"{ROWS} rows" in words
     assert f"NLL   {calibrated.nll:.4f}" in words
     assert "90 % interval: covers" in words
+    assert repr(calibrated) == words, "shown in a notebook it is the summary, not thousands of PITs"
+
+
+def test_large_targets_are_written_as_numbers_that_people_read() -> None:
+    metrics = {"nll": 11.3711, "crps": 12023.4, "pce_levels": 0.0638, "rmse": 21908.2, "mae": 16980.0}
+    metrics |= {"length_90": 94644.0, "coverage_90": 0.943}
+    diagnosis = Diagnosis(np.linspace(0, 1, 70), metrics)
+    assert "CRPS  12023 (in the units of y)" in str(diagnosis)
+    assert "mean length 94644" in str(diagnosis)
+    figure = diagnosis.plot()
+    assert "CRPS 12023, PCE 0.0638, 90 % interval covers 94.3 %" in figure.get_suptitle()
+    plt.close(figure)
 
 
 def test_targets_that_do_not_fit_the_rows_are_refused() -> None:

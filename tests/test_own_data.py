@@ -12,7 +12,14 @@ from scipy import stats
 
 from qrt.__main__ import main
 from qrt.pages.own_data import OwnReport, findings, own_data_page, own_data_text
-from qrt.statistics.own_data import COMPARISONS, RANKED, SCORES, corrected_t_test, own_statistics
+from qrt.statistics.own_data import (
+    COMPARISONS,
+    RANKED,
+    SCORES,
+    best_beside_others,
+    corrected_t_test,
+    own_statistics,
+)
 from qrt.study.protocol import PROTOCOLS
 from support.mock_results import mock_methods
 
@@ -56,15 +63,11 @@ def test_false_alarms_over_splits_of_one_table_are_as_rare_as_promised_and_need_
 
 
 def test_best_of_six_equal_methods_is_rarely_said_to_be_better() -> None:
-    generator, names, studies = np.random.default_rng(2), tuple("ABCDEF"), 200
-    rows = pd.MultiIndex.from_product([names, range(5)], names=["method", "split"]).to_frame(index=False)
-    scores = [f"test_{name}" for name in ("nll", "pce_levels", "crps_wis", "sd", "coverage_90", "length_90")]
+    generator, studies = np.random.default_rng(2), 400
     alarms = 0
     for _ in range(studies):
-        columns = {name: generator.normal(size=len(rows)) for name in scores}
-        methods = rows.assign(dataset="houses", status="ok", **columns)
-        found = own_statistics("houses", methods, PROTOCOLS["paper"], names, test_share=0).comparisons
-        alarms += found.loc[found["score"] == "nll", "larger_than_noise"].any()
+        runs = pd.DataFrame(generator.normal(size=(6, 5)), index=list("ABCDEF"))
+        alarms += any(row["larger_than_noise"] for row in best_beside_others(runs, test_share=0))
     assert alarms <= studies * 0.05
 
 
@@ -184,7 +187,18 @@ def test_data_that_cannot_be_used_is_said_on_page_and_in_the_terminal() -> None:
     report = OwnReport("houses", record, statistics, 40, ())
     for text in (own_data_page([report], "", ""), own_data_text([report], "", "")):
         assert "It cannot be used (invalid): 50 rows are left." in text
-        assert "There are no results yet." in text
+        assert "Nothing was trained on it." in text
+
+
+def test_methods_that_all_failed_are_no_table_of_nothing() -> None:
+    methods = methods_of({"BASE": 0, "QRTC": -1}).assign(status="diverged")
+    statistics = own_statistics("houses", methods, PROTOCOLS["paper"], METHODS, 0.15)
+    report = OwnReport("houses", RECORD, statistics, 40, ())
+    for text in (own_data_page([report], "", ""), own_data_text([report], "", "")):
+        assert "No method has a result" in text
+        assert "nan %" not in text
+        assert "90 % length  Splits" not in text
+        assert "scores-houses" not in text
 
 
 def test_terminal_shows_an_aligned_table_the_answer_and_every_path() -> None:

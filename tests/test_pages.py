@@ -24,6 +24,7 @@ from qrt.pages.strip import strip
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import ALL_SWITCHES
 from qrt.pages.switches import SWITCHES as DESCRIBED
+from qrt.pages.value_table import with_noise
 from qrt.results.readings import study_on_datasets_of
 from qrt.statistics.agreement import Agreement
 from qrt.study.protocol import PROTOCOLS, Protocol
@@ -101,6 +102,9 @@ def test_a_row_with_too_few_cells_is_an_error() -> None:
 def test_numbers_are_written_for_readers() -> None:
     written = [number(value) for value in (0, -0.031, 9.999, 1234.6, 1e-7, math.nan, None, math.inf)]
     assert written == ["0", "−0.0310", "10.0", "1235", "1.00e−07", "", "", "∞"]
+    noisy = [with_noise(*pair) for pair in ((12.3118, 0.066), (0.0489, 0.0092), (32324.4, 2171.3), (-0.5, 0.00123))]
+    assert noisy == ["12.312 ± 0.066", "0.0489 ± 0.0092", "32324 ± 2171", "−0.5000 ± 0.0012"]
+    assert [with_noise(2.0, math.nan), with_noise(2.0, 0.0), with_noise(0.0, 0.5)] == ["2.00", "2.00 ± 0", "0 ± 0.50"]
     assert (p_value(1e-9), p_value(0.031), p_value(math.nan)) == ("p < 0.0001", "p = 0.031", "")
     assert (percent(-0.0213), interval(0.1, 0.2), interval(math.nan, 1)) == ("−2.1 %", "[0.100, 0.200]", "")
     assert (counted(1, "claim"), counted(2, "claim"), listed(["a", "b", "c"])) == ("1 claim", "2 claims", "a, b and c")

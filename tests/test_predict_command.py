@@ -35,8 +35,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def predict(*more: str, data: str = "houses.csv", out: str = "out.csv") -> int:
     """Run the command with few epochs."""
-    known = ("--data", data, "--target", "price", "--drop", "id") if "--model" not in more else ()
-    return main(["predict", *known, "--new", "new.csv", "--out", out, "--max-epochs", "4", *more])
+    fit = ("--data", data, "--target", "price", "--drop", "id", "--max-epochs", "4") if "--model" not in more else ()
+    return main(["predict", *fit, "--new", "new.csv", "--out", out, *more])
 
 
 def refused(capsys: pytest.CaptureFixture[str], *more: str, data: str = "houses.csv") -> str:
@@ -65,6 +65,7 @@ def test_what_was_written_and_how_good_it_is_are_told(folder: Path, capsys: pyte
     assert predict() == 0
     out, error = capsys.readouterr()
     assert "out.csv: predictions of 12 rows" in out
+    assert "Held back to check the model: 20 rows" in out
     assert "90 % interval: covers" in out
     assert "QRTC: 4 network(s), rows: 130 train, 20 validation, 30 calibration" in error
     page = (folder / "out.calibration.html").read_text(encoding="utf-8")
@@ -125,8 +126,8 @@ def test_rows_with_missing_values_are_refused_or_left_out_as_asked(
 
 
 def test_mistakes_in_names_are_refused_with_what_was_meant(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no column 'prise', which --target asks for. Did you mean 'price'?" in refused(capsys, "--target", "prise")
-    assert "'colur', which --drop asks for. Did you mean 'colour'?" in refused(capsys, "--drop", "colur")
+    assert "no column 'prise', which --target asks for (did you mean 'price'?)" in refused(capsys, "--target", "prise")
+    assert "'colur', which --drop asks for (did you mean 'colour'?)" in refused(capsys, "--drop", "colur")
     assert "'zone', which --categorical asks for" in refused(capsys, "--categorical", "zone")
     assert "'zone', which --keep asks for" in refused(capsys, "--keep", "zone")
     assert "'price' is among the columns to drop" in refused(capsys, "--drop", "price")
@@ -159,13 +160,47 @@ def test_tables_that_cannot_be_used_are_refused(folder: Path, capsys: pytest.Cap
 def test_options_that_contradict_each_other_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict", "--data", "houses.csv", "--new", "new.csv", "--out", "out.csv"]) == 2
     assert "--data needs --target" in capsys.readouterr().err
-    assert "fitted already" in refused(capsys, "--model", "model.qrt", "--target", "price")
+    for option in (["--target", "price"], ["--method", "QRC"], ["--drop", "id"], ["--seed", "1"], ["--page", "p.html"]):
+        message = refused(capsys, "--model", "model.qrt", *option)
+        assert f"--model is fitted already, but {option[0]} is for fitting" in message
     assert "--coverage is 90.0" in refused(capsys, "--coverage", "90")
     assert "--quantiles has 5.0" in refused(capsys, "--quantiles", "5")
     Path("model.qrt").write_text("no model")
     assert "model.qrt: not a model" in refused(capsys, "--model", "model.qrt")
     with pytest.raises(SystemExit):
         main(["predict", "--new", "new.csv", "--out", "out.csv"])
+
+
+def test_nothing_is_written_over_what_is_read_and_unwritable_places_are_refused_before_training(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = Path("houses.csv").read_bytes()
+    cases = {
+        ("--out", "houses.csv"): "--out would be written over --data: houses.csv",
+        ("--out", "./new.csv"): "--out would be written over --new: new.csv",
+        ("--save-model", "out.csv"): "--save-model would be written over --out: out.csv",
+        ("--page", "new.csv"): "--page would be written over --new: new.csv",
+        ("--out", "."): "--out is a folder: .",
+        ("--out", "houses.csv/out.csv"): "--out: houses.csv/out.csv cannot be written (Not a directory)",
+    }
+    for option, message in cases.items():
+        told = refused(capsys, *option)
+        assert message in told
+        assert "epoch" not in told
+    assert Path("houses.csv").read_bytes() == content
+
+
+def test_categories_are_told_and_a_column_that_names_the_rows_is_pointed_at(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, rows in (("houses.csv", 200), ("new.csv", 12)):
+        houses(rows).assign(owner=[f"owner {number}" for number in range(rows)]).to_csv(name, index=False)
+    assert predict() == 0
+    error = capsys.readouterr().err
+    assert "houses.csv: categories, each a column of 0 and 1: colour (2), owner (200)" in error
+    assert (
+        "a category for nearly each row: owner; if they only name the rows, leave them out with --drop owner" in error
+    )
 
 
 def test_page_says_in_words_whether_intervals_hold_and_shows_text_as_text() -> None:

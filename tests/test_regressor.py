@@ -301,6 +301,18 @@ def test_value_that_cannot_be_used_is_refused_with_its_column(column: str, value
         fast().fit(frame, y).predict(bad)
 
 
+def test_row_without_its_table_and_text_in_an_array_are_refused_with_what_to_write() -> None:
+    frame, y = table()
+    model = fast().fit(frame, y)
+    for alone in (frame.iloc[0], frame["size"]):
+        with pytest.raises(UnusableInput, match=r"X is a pandas Series.* write X\.iloc\[\[0\]\]"):
+            model.predict(alone)
+    of_array = fast().fit(frame[["size", "rooms"]].to_numpy(), y)
+    for use in (of_array.predict, lambda x: fast().fit(x, y)):
+        with pytest.raises(UnusableInput, match=r"array with text in it .* pandas DataFrame"):
+            use(frame[["size", "colour"]].to_numpy())
+
+
 def test_unusable_targets_are_refused() -> None:
     x, y, _ = heteroscedastic(60)
     for target, message in (
@@ -311,6 +323,7 @@ def test_unusable_targets_are_refused() -> None:
         (y[:50], "inconsistent"),
         (np.column_stack([y, y]), "1d array"),
         (None, "requires y"),
+        (pd.Series(pd.to_datetime(y * 1e9)), "type datetime64"),
     ):
         with pytest.raises(ValueError, match=message):
             fast().fit(x, target)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qrt.data.sheet import paper_datasets
-from qrt.data.split import MAX_CALIBRATION_ROWS, MAX_ROWS, part_sizes, split_rows
+from qrt.data.split import MAX_CALIBRATION_ROWS, MAX_ROWS, PARTS, SplitData, SplitTargets, part_sizes, split_rows
 
 
 @given(rows=st.integers(100, 200_000))
@@ -50,3 +50,21 @@ def test_split_has_disjoint_parts_of_the_published_shares() -> None:
 def test_splits_differ_and_repeat() -> None:
     assert split_rows(300, 0).train.tolist() == split_rows(300, 0).train.tolist()
     assert split_rows(300, 0).train.tolist() != split_rows(300, 1).train.tolist()
+
+
+def test_parts_in_another_order_are_refused_since_validation_rows_would_train() -> None:
+    y, sizes = np.arange(10, dtype=np.float32), dict(zip(PARTS, (4, 3, 2, 1), strict=True))
+    split = SplitData(y=y, sizes=sizes, y_mean=0.0, y_scale=1.0, x=y[:, None])
+    assert split.part("train+calibration")[1].tolist() == list(range(7))
+    assert split.part("validation")[0].tolist() == [[7], [8]]
+    wrong = (
+        {name: sizes[name] for name in ("train", "validation", "calibration", "test")},
+        {name: sizes[name] for name in PARTS[:3]},
+        sizes | {"test": 2},
+        sizes | {"more": 0},
+    )
+    for one in wrong:
+        with pytest.raises(ValueError, match="train, calibration, validation, test in this order"):
+            SplitData(y=y, sizes=one, y_mean=0.0, y_scale=1.0, x=y[:, None])
+        with pytest.raises(ValueError, match="in this order"):
+            SplitTargets(y=y, sizes=one, y_mean=0.0, y_scale=1.0)

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qrt.estimator.own_tables import KnownRows
     from qrt.estimator.regressor import QRTRegressor
 
 DEFAULT_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+# Options that say how a model is fitted, with their defaults.
+FOR_FITTING: dict[str, Any] = {
+    "target": None,
+    "page": None,
+    "save_model": None,
+    "method": "QRTC",
+    "drop": [],
+    "categorical": [],
+    "drop_missing_rows": False,
+    "max_epochs": 5000,
+    "seed": 0,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,15 +37,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="CSV file for the predictions, one line for each row")
     parser.add_argument("--page", type=Path, help="HTML page on calibration; without it beside --out")
     parser.add_argument("--save-model", type=Path, metavar="FILE", help="keep the fitted model, for --model")
-    parser.add_argument("--method", default="QRTC", help="a method of the paper, such as QRTC, QRC or BASE")
-    parser.add_argument("--coverage", type=float, default=0.9, help="probability of the interval")
-    parser.add_argument("--quantiles", type=float, nargs="+", default=list(DEFAULT_LEVELS), metavar="LEVEL")
-    parser.add_argument("--drop", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
-    parser.add_argument("--categorical", nargs="+", default=[], metavar="COLUMN", help="numbers that are categories")
+    parser.add_argument("--method", help="a method of the paper, such as QRC or BASE (default: QRTC)")
+    parser.add_argument("--coverage", type=float, default=0.9, help="probability of the interval (default: 0.9)")
+    parser.add_argument(
+        "--quantiles",
+        type=float,
+        nargs="+",
+        default=list(DEFAULT_LEVELS),
+        metavar="LEVEL",
+        help=f"levels of the quantiles (default: {' '.join(map(str, DEFAULT_LEVELS))})",
+    )
+    parser.add_argument("--drop", nargs="+", metavar="COLUMN", help="columns to leave out")
+    parser.add_argument("--categorical", nargs="+", metavar="COLUMN", help="numbers that are categories")
     parser.add_argument("--keep", nargs="+", default=[], metavar="COLUMN", help="columns of --new to copy to --out")
     parser.add_argument("--drop-missing-rows", action="store_true", help="leave out rows of --data with missing values")
-    parser.add_argument("--max-epochs", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=0, help="which rows are held out, and the random start")
+    parser.add_argument("--max-epochs", type=int, help="the longest training")
+    parser.add_argument("--seed", type=int, help="which rows are held out, and the random start")
+    parser.set_defaults(**FOR_FITTING)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -78,8 +99,8 @@ def _fitted(options: argparse.Namespace, known: KnownRows, written: list[str]) -
     model, diagnosis = fit_to_known_rows(
         options.data, known, options.seed, _log, max_epochs=options.max_epochs, **parameters
     )
-    print(diagnosis)
-    page = options.page or options.out.with_suffix(".calibration.html")
+    print(f"Held back to check the model: {diagnosis}")
+    page = _page(options)
     notes = [
         f"Data: {options.data.name}, target {options.target}",
         *known.notes,
@@ -103,10 +124,43 @@ def _check(options: argparse.Namespace) -> None:
 
     if options.data is not None and options.target is None:
         raise UserError("--data needs --target: the name of the column to predict")
-    if options.model is not None and (options.target or options.save_model or options.page):
-        raise UserError("--model is fitted already: --target, --page and --save-model are for --data")
+    if options.model is not None:
+        given = [name for name, default in FOR_FITTING.items() if getattr(options, name) != default]
+        if given:
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise UserError(f"--model is fitted already, but {names} is for fitting: leave it out, or give --data")
     if not 0 < options.coverage < 1:
         raise UserError(f"--coverage is {options.coverage}: it must be between 0 and 1, for example 0.9")
     for level in options.quantiles:
         if not 0 < level < 1:
             raise UserError(f"--quantiles has {level}: levels are between 0 and 1, for example 0.05 0.5 0.95")
+    _check_files(options)
+
+
+def _page(options: argparse.Namespace) -> Path:
+    page: Path = options.page or options.out.parent / f"{options.out.stem}.calibration.html"
+    return page
+
+
+def _check_files(options: argparse.Namespace) -> None:
+    """Refuse to write over what is read, and where nothing can be written: training may take long."""
+    from qrt.errors import UserError
+
+    read = {"--data": options.data, "--model": options.model, "--new": options.new}
+    written = {"--out": options.out, "--save-model": options.save_model}
+    if options.data is not None:
+        written["--page"] = _page(options)
+    taken = {path.resolve(): name for name, path in read.items() if path is not None}
+    for name, path in written.items():
+        if path is None:
+            continue
+        if path.resolve() in taken:
+            raise UserError(f"{name} would be written over {taken[path.resolve()]}: {path}; give it another name")
+        taken[path.resolve()] = name
+        if path.is_dir():
+            raise UserError(f"{name} is a folder: {path}; give the name of a file in it")
+        folder = next(parent for parent in path.resolve().parents if parent.exists())
+        try:
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError as error:
+            raise UserError(f"{name}: {path} cannot be written ({error.strerror})") from error

@@ -14,6 +14,7 @@ from scipy import stats
 from qrt.engine.evaluation import evaluate
 from qrt.estimator.distribution import FloatArray, PredictedDistribution
 from qrt.estimator.unusable_input import UnusableInput
+from qrt.text.words import number, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,13 +24,13 @@ BAND = 0.95  # probability of the bands around what a calibrated model shows
 _INK, _BLUE, _GREY = "#222222", "#0072b2", "#8c8c8c"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis:
     """The quality of predicted distributions on rows that the model was not fitted with.
 
     `pit`: (rows,) are the probability integral transforms F'(y), which are uniform on [0, 1] if the predictions are
     calibrated. `metrics` has every metric of the study by its name there (docs/results.md): `nll`, `crps`,
-    `pce_levels`, `sd`, `coverage_90`, `length_90`, `rmse`, `mae` and others. `str(diagnosis)` sums it up.
+    `pce_levels`, `sd`, `coverage_90`, `length_90`, `rmse`, `mae` and others. Shown or printed, it sums itself up.
     """
 
     pit: FloatArray
@@ -100,24 +101,25 @@ class Diagnosis:
         for axes in (left, right):
             axes.spines[["top", "right"]].set_visible(False)
         figure.suptitle(
-            f"{len(self)} rows: NLL {self.nll:.4g}, CRPS {self.crps:.4g}, PCE {self.pce:.3g}, "
-            f"90 % interval covers {self.metrics['coverage_90']:.1%}",
+            f"{len(self)} rows: NLL {number(self.nll, 4)}, CRPS {number(self.crps, 4)}, PCE {number(self.pce)}, "
+            f"90 % interval covers {percent(self.metrics['coverage_90'], 3)}",
             fontsize=10,
             color=_INK,
         )
         return figure
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         inside = self.coverage((0.9,)).iloc[0]
-        expected = f"{inside['lower']:.1%} to {inside['upper']:.1%}"
+        expected = f"{percent(inside['lower'], 3)} to {percent(inside['upper'], 3)}"
+        crps, rmse, mae, length = (number(self.metrics[name], 4) for name in ("crps", "rmse", "mae", "length_90"))
         lines = [
             f"{len(self)} rows",
             f"NLL   {self.nll:.4f}",
-            f"CRPS  {self.crps:.4g} (in the units of y)",
+            f"CRPS  {crps} (in the units of y)",
             f"PCE   {self.pce:.4f}",
-            f"RMSE  {self.metrics['rmse']:.4g} of the mean; MAE {self.metrics['mae']:.4g} of the median",
-            f"90 % interval: covers {inside['observed']:.1%} (a calibrated model: {expected}), mean length "
-            f"{self.metrics['length_90']:.4g}",
+            f"RMSE  {rmse} of the mean; MAE {mae} of the median",
+            f"90 % interval: covers {percent(inside['observed'], 3)} (a calibrated model: {expected}), mean length "
+            f"{length}",
         ]
         return "\n".join(lines)
 
@@ -132,9 +134,12 @@ class Diagnosis:
     def _draw_histogram(self, axes: Any) -> None:
         bins = self.pit_histogram()
         width = bins["right"] - bins["left"]
+        lower, upper = bins["lower"].iloc[0], bins["upper"].iloc[0]
+        axes.axhspan(lower, upper, color=_GREY, alpha=0.25, linewidth=0)
         axes.bar(bins["left"], bins["density"], width, align="edge", color=_BLUE, alpha=0.6, edgecolor="white")
-        # On top of the bars, which would hide the band's lower half.
-        axes.axhspan(bins["lower"].iloc[0], bins["upper"].iloc[0], color=_GREY, alpha=0.3, linewidth=0)
+        # Over the bars, which hide the band's lower half.
+        for end in (lower, upper):
+            axes.axhline(end, color=_GREY, linewidth=0.8, linestyle="--")
         axes.axhline(1, color=_INK, linewidth=0.8)
         axes.set(xlim=(0, 1), xlabel="PIT", ylabel="density", title="PIT histogram")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import pandas as pd
 
 from qrt.data.text_table import read_own_table
 from qrt.estimator.unusable_input import UnusableInput
+from qrt.text.suggestion import did_you_mean
 
 _SHOWN = 10
 
@@ -72,7 +72,7 @@ def read_known_rows(
     features = table.drop(columns=target)
     if features.shape[1] == 0:
         raise UnusableInput(f"{path}: no column is left beside the target {target!r}; at least one is needed")
-    return KnownRows(features, table[target], tuple(notes))
+    return KnownRows(features, table[target], (*notes, *_about_categories(features)))
 
 
 def read_new_rows(path: Path, names: Sequence[str], numbers: Iterable[str], keep: Sequence[str] = ()) -> NewRows:
@@ -119,11 +119,10 @@ def _check_name(path: Path, name: str, names: Iterable[str], asked_by: str) -> N
     if name in names:
         return
     known = [str(one) for one in names]
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
     shown = ", ".join(known[:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
     raise UnusableInput(
-        f"{path}: there is no column {name!r}, which {asked_by} asks for.{hint} The columns are: {shown}"
+        f"{path}: there is no column {name!r}, which {asked_by} asks for{did_you_mean(name, known)}. The columns are: "
+        f"{shown}"
     )
 
 
@@ -141,6 +140,24 @@ def _without_missing(
             f"rows with --drop-missing-rows, or columns with --drop, for example --drop {worst.index[0]}"
         )
     return table[~incomplete], f"left out as asked: {found}"
+
+
+def _about_categories(features: pd.DataFrame) -> list[str]:
+    """Which columns are categories, and which of them look like names of the rows."""
+    columns = [name for name in features if not pd.api.types.is_numeric_dtype(features[name])]
+    counts = {name: int(features[name].nunique()) for name in columns}
+    if not counts:
+        return []
+    shown = ", ".join(f"{name} ({number})" for name, number in counts.items())
+    notes = [f"categories, each a column of 0 and 1: {shown}"]
+    # More than half of the rows have a category that hardly any other row has.
+    names = [name for name, number in counts.items() if number > len(features) / 2]
+    if names:
+        notes.append(
+            f"columns with a category for nearly each row: {', '.join(names)}; if they only name the rows, leave them "
+            f"out with --drop {' '.join(names)}"
+        )
+    return notes
 
 
 def _typed(path: Path, values: pd.Series, categorical: set[str]) -> pd.Series:

@@ -298,9 +298,13 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
 
     def _table(self, X: Any, *, reset: bool) -> Table:  # noqa: N803
         """X as a DataFrame or as an array of numbers, with the columns of the fit unless it is the fit."""
+        if isinstance(X, pd.Series):
+            raise UnusableInput(
+                "X is a pandas Series, but must be a table: of a single row write X.iloc[[0]] with two brackets, of a "
+                "single column X[['name']]"
+            )
         if not isinstance(X, pd.DataFrame):
-            array: npt.NDArray[Any] = validate_data(self, X, reset=reset, ensure_all_finite=False)
-            return array
+            return self._array(X, reset=reset)
         if not X.columns.is_unique:
             twice = X.columns[X.columns.duplicated()][0]
             raise UnusableInput(f"column name {twice!r} occurs more than once in X; rename one of them")
@@ -309,6 +313,17 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
             if size == 0:
                 raise UnusableInput(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
         return X
+
+    def _array(self, X: Any, *, reset: bool) -> npt.NDArray[Any]:  # noqa: N803
+        try:
+            array: npt.NDArray[Any] = validate_data(self, X, reset=reset, ensure_all_finite=False)
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise UnusableInput(
+                f"X is an array with text in it ({error}); columns of text are categories in a pandas DataFrame"
+            ) from error
+        return array
 
     def _own_or_share(self, columns: TableColumns, name: str, own: Own | None) -> Rows | float:
         """The rows of a set of the user's, or the share of the rows that is to be drawn for it."""
@@ -358,6 +373,10 @@ def _target(y: Any, rows: int, name: str) -> FloatArray:
         raise UnusableInput(f"QRTRegressor requires y to be passed, but the target {name} is None")
     values = column_or_1d(y, warn=True)
     check_consistent_length(np.empty(rows), values)
+    if values.dtype.kind in "mM":
+        raise UnusableInput(
+            f"{name} must be numbers, but has the type {values.dtype}; turn it into numbers, for example of days"
+        )
     try:
         numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -261,7 +261,7 @@ class QRTProbaRegressor(BaseProbaRegressor):
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
         """Parameters for skpro's tests: small and quick networks."""
         return [
-            {"regressor": QRTRegressor(max_epochs=4, random_state=0)},
+            {"regressor": QRTRegressor(bandwidth=0.1, max_epochs=4, random_state=0)},
             {"regressor": QRTRegressor(method="QRC", components=1, max_epochs=2, random_state=1)},
         ]
 

@@ -38,7 +38,8 @@ NOISE = (
     "t-test over splits, corrected for rows that the splits share and for the number of methods, at 0.05)."
 )
 _LABELS = {"nll": "NLL", "crps": "CRPS", "pce": "PCE"}
-NO_RESULTS = "There are no results yet."
+NO_RESULTS = "No method has a result; the column reason of the methods' Parquet file says why."
+NOT_TRAINED = "Nothing was trained on it."
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ def findings(report: OwnReport) -> list[str]:
     """What came out, for somebody who has to choose a method; the first sentence is the answer."""
     scores = report.statistics.scores
     failed = scores[scores["failed_splits"] > 0]
-    if len(scores) == 0 or not report.splits:
-        return [NO_RESULTS]
+    if not report.splits:
+        return [NO_RESULTS if report.record["status"] == "available" else NOT_TRAINED]
     sentences = []
     for name, label in _LABELS.items():
         sentences += _ranking(report.statistics.comparisons, name, label)
@@ -139,6 +140,8 @@ def _coverage(report: OwnReport) -> list[str]:
 
 
 def _percent(share: float, error: float) -> str:
+    if is_missing(share):
+        return ""
     return f"{100 * share:.1f}" + ("" if is_missing(error) else f" ± {100 * error:.1f}") + " %"
 
 
@@ -176,7 +179,7 @@ def _report(report: OwnReport) -> Html:
     answer, *more = findings(report)
     content: list[Html] = [paragraph(answer, class_="answer"), *_listed(more)]
     scores = report.statistics.scores
-    if len(scores):
+    if report.splits:
         content.append(value_table(f"scores-{report.dataset}", scores, _TABLE, _CAPTION))
     content += [tag("h3", "What was done to the data"), *_listed(data_sentences(report))]
     content += [tag("h3", "Files"), tag("ul", *(tag("li", tag("code", path)) for path in report.written))]
@@ -197,7 +200,7 @@ def own_data_text(reports: Sequence[OwnReport], basis: str, trial: str) -> str:
     lines = [trial, ""] if trial else []
     for report in reports:
         lines += [report.dataset, *(f"  {sentence}" for sentence in data_sentences(report)), ""]
-        if len(report.statistics.scores):
+        if report.splits:
             lines += [*_text_table(report.statistics.scores), ""]
         lines += [f"  {sentence}" for sentence in findings(report)]
         lines += ["", "  Written:", *(f"    {path}" for path in report.written), ""]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from qrt.pages.page import Cell, Column, Html, Row, table
@@ -34,10 +35,19 @@ def with_error(heading: str, column: str, error: str = "") -> Shown:
     """A column of means with their standard errors, which are in `error` or in the column of that name."""
 
     def write(record: dict[str, Any]) -> str:
-        found = record[error or f"{column}_standard_error"]
-        return number(record[column]) + ("" if is_missing(found) else f" ± {number(found, 2)}")
+        return with_noise(record[column], record[error or f"{column}_standard_error"])
 
     return Shown(heading, write, column)
+
+
+def with_noise(value: float, error: float) -> str:
+    """ "12.312 ± 0.066": a number with as many digits as its standard error has, three at least."""
+    if is_missing(value) or is_missing(error):
+        return number(value)
+    digits = 3
+    if value and error and np.isfinite([value, error]).all():
+        digits = int(np.floor(np.log10(abs(value)))) - int(np.floor(np.log10(error))) + 2
+    return f"{number(value, min(max(digits, 3), 7))} ± {number(error, 2)}"
 
 
 def range_of(heading: str, low: str, high: str) -> Shown:

@@ -78,7 +78,7 @@ def own_statistics(
     runs = {name: _runs(here, f"test_{metric}", shown, splits) for name, metric in metrics.items()}
     scores = _scores(runs)
     complete = scores.loc[scores["failed_splits"] == 0, "method"]
-    compared = [row for name in RANKED for row in _compared(runs[name].loc[complete], test_share)]
+    compared = [row for name in RANKED for row in best_beside_others(runs[name].loc[complete], test_share)]
     table = pd.DataFrame(compared, columns=list(COMPARISONS)[2:])
     table.insert(0, "score", [name for name in RANKED for _ in range(max(len(complete) - 1, 0))])
     table.insert(0, "dataset", dataset)
@@ -107,8 +107,8 @@ def _scores(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.DataFrame(table, columns=list(SCORES))
 
 
-def _compared(runs: pd.DataFrame, test_share: float) -> list[dict[str, Any]]:
-    """The best method of complete runs (methods, splits) beside each of the others."""
+def best_beside_others(runs: pd.DataFrame, test_share: float) -> list[dict[str, Any]]:
+    """The method with the lowest mean of complete runs (methods, splits) beside each of the others."""
     if len(runs) < 2:
         return []
     means = moments(runs.to_numpy(float)).mean
