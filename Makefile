@@ -43,9 +43,8 @@ demo: environment ## the whole workflow on embedded datasets, into demo/
 	@echo "Look first at file://$(CURDIR)/demo/paper_figures/scorecard.html; figures and tables are beside it."
 	@echo "The whole report: file://$(CURDIR)/demo/report.html"
 
-figures: environment ## redraw every figure and table from the results that there are, training nothing
-	@rules="$$(python -c 'from qrt.study.artifacts import ARTIFACTS; print(*ARTIFACTS)')"
-	@snakemake --cores all --config only_finished=true --forcerun $$rules -- figures tables
+figures: environment ## draw every figure and table that there are results for, training nothing
+	@snakemake --cores all --config only_finished=true -- figures tables
 
 replication: environment ## draw everything again from the published results: no data, no network, no training
 	@python -m qrt restore
@@ -78,10 +77,9 @@ status: environment ## how far the study in this folder is, beside a running one
 	@python -m qrt status
 
 report: environment ## one page with everything that is finished: report.html and report.zip
-	@targets="$$(python -m qrt artifacts)"
-	@test -n "$$targets" || { echo "There is nothing to report yet." >&2; exit 1; }
-	@snakemake --report report.html -- $$targets
-	@snakemake --report report.zip -- $$targets
+	@snakemake --report report.html
+	@snakemake --report report.zip --quiet all
+	@echo "The report: file://$(CURDIR)/report.html; report.zip has the same for sending on."
 
 # Two processes, since one core would be idle for most of the tests: those of the workflow beside lint and the others.
 test: environment ## lint and tests

@@ -27,7 +27,9 @@ def page(table: pd.DataFrame) -> str:
     splits = table["split"].nunique()
     repeated = splits > 1
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
-        splits=f"splits 0 to {splits - 1} of the study, as means" if repeated else "split 0 of the study",
+        splits=f"splits 0 {'and' if splits == 2 else 'to'} {splits - 1} of the study, as means"
+        if repeated
+        else "split 0 of the study",
         noise=_noise(splits) if repeated else _NOISE_OF_ONE,
         error=f"{100 * (0.9 * 0.1 / (_SMALLEST_TEST_SET * splits)) ** 0.5:.1f}",
         summary=_summary(table),

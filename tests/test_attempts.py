@@ -209,6 +209,6 @@ def test_killed_training_gets_more_memory_and_in_the_end_rows_with_the_reason(tm
     assert all(f"killed with {memory} MB and" in methods.loc["skewed", "reason"] for memory in asked)
     assert "1 job(s) gave up (out of memory or time), as their rows say. To try again, add: --forcerun" in run.stdout
     again = f"{NETWORKS}/skewed/seed0/split0/mlp-3.plain.networks.parquet"
-    assert run.stdout.rstrip().endswith(f"\n  {again}")
+    assert f"\n  {again}\n" in run.stdout
     assert project.planned(table, methods=["BASE"]) == {}
     assert project.planned(table, "--forcerun", again, methods=["BASE"]) == {"train": 1, "evaluate": 1, "tune": 1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -92,3 +93,11 @@ def test_a_message_has_its_title_and_fits_the_page() -> None:
         assert figure.texts[0].get_text() == r"A title with \$ and _"
         assert all(box.x0 >= 0 and box.x1 <= figure.bbox.width for box in boxes)
     plt.close(figure)
+
+
+def test_saving_a_figure_with_formulas_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with style.paper_style():
+        figure, axes = plt.subplots()
+        axes.set_ylabel(r"NLL of $F'_\theta$")
+        style.save(figure, tmp_path / "figure.pdf", tmp_path / "figure.png")
+    assert caplog.records == []

@@ -220,16 +220,6 @@ def test_names_of_the_user_are_text_on_the_page() -> None:
     assert "&lt;b&gt;id&lt;/b&gt; (as asked for)" in page
 
 
-def test_report_takes_the_page_where_there_is_one_and_does_not_miss_it_elsewhere(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["artifacts", "--figures", str(tmp_path)]) == 0
-    assert "own_data" not in capsys.readouterr().err
-    (tmp_path / "own_data.html").touch()
-    assert main(["artifacts", "--figures", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.split() == ["own_data"]
-
-
 def test_asking_for_own_data_without_any_says_where_to_read_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,23 +10,30 @@ from typing import Any
 from urllib.parse import unquote
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 from qrt.claims.verdict import VERDICTS
+from qrt.estimator.diagnosis import Diagnosis
 from qrt.figures import style
 from qrt.figures.agreement import draw_agreement
 from qrt.pages.agreement import agreement_page
+from qrt.pages.calibration import calibration_page
 from qrt.pages.disagreements import disagreements_page
 from qrt.pages.own_data import METHODS, OwnReport, own_data_page
 from qrt.pages.scorecard import scorecard_page
+from qrt.pages.seeds import seeds_page
 from qrt.statistics.own_data import own_statistics
+from qrt.statistics.seeds import SeedStatistics, seed_statistics
 from qrt.study.artifacts import ARTIFACTS, FIGURES
 from support.browser import CHROMIUM, Browser
 from support.mock_results import mock_methods
 from support.mock_verdicts import HOSTILE, mock_agreements, mock_key_numbers, mock_study, mock_verdicts
+from support.seed_tables import METRICS, noisy_table
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH (Debian: apt install chromium)")
-PAGES = ("scorecard", "disagreements", "agreement", "own_data")
+PAGES = ("scorecard", "disagreements", "agreement", "own_data", "seeds")
+ALL_PAGES = (*PAGES, "calibration")  # the last one stands alone: it has no links
 DESKTOP, PHONE = 1400, 390
 
 
@@ -63,11 +70,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "scorecard": scorecard_page(verdicts, study, "3f9a12c0"),
         "disagreements": disagreements_page(verdicts, mock_key_numbers(), study),
         "agreement": agreement_page(*agreements, study, (path / "agreement.png").read_bytes()),
+        "seeds": seeds_page(_seeds(), replace(study, seeds=3), (path / "agreement.png").read_bytes()),
+        "calibration": calibration_page(_diagnosis(), HOSTILE, [HOSTILE, "long " * 50], "calibration.html"),
     }
     for name, page in pages.items():
         (path / f"{name}.html").write_text(page)
     (path / "scorecard.csv").write_text("a table")
     return path
+
+
+def _seeds() -> SeedStatistics:
+    return seed_statistics(noisy_table(["a", HOSTILE]), METRICS)
+
+
+def _diagnosis() -> Diagnosis:
+    metrics = ("nll", "crps", "pce_levels", "rmse", "mae", "sd", "coverage_90", "length_90")
+    return Diagnosis(np.linspace(0.005, 0.995, 100), dict.fromkeys(metrics, 0.5))
 
 
 def column(browser: Browser, table: str, heading: str, *, keys: bool = False) -> list[str]:
@@ -90,7 +108,7 @@ def heading(browser: Browser, table: str, name: str) -> str:
     return f"#{table} th:nth-child({place}) button"
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", ALL_PAGES)
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
 def test_a_page_opens_without_errors_and_fits_the_window(browser: Browser, folder: Path, page: str, width: int) -> None:
     browser.open(folder / f"{page}.html", width=width, height=844)
@@ -265,7 +283,7 @@ def test_inside_a_report_links_to_other_files_are_text_and_anchors_stay(browser:
     assert browser.errors == []
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", ALL_PAGES)
 def test_on_paper_there_are_no_controls_and_black_stands_on_white(browser: Browser, folder: Path, page: str) -> None:
     browser.open(folder / f"{page}.html", scheme="dark", media="print")
     hidden = "Array.from(document.querySelectorAll('nav, .filters'), (e) => getComputedStyle(e).display)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,9 +40,9 @@ from qrt.statistics.variance_components import variance_components
 from qrt.study.config import StudyConfig, load_config, read_schema
 from support import per_epoch_tables
 from support.mock_verdicts import DEMONSTRATION, HOSTILE, mock_study
+from support.seed_tables import METRICS, methods_table, noisy_table
 
 NLL = {"NLL": "nll"}
-METRICS = {"NLL": "nll", "PCE": "pce_levels", "CRPS": "crps_wis", "SD": "sd"}
 
 
 def drawn_values(count: int, between: float, within: float, sizes: Sequence[int]) -> NDArray[np.float64]:
@@ -53,26 +53,6 @@ def drawn_values(count: int, between: float, within: float, sizes: Sequence[int]
     values = 3.0 + groups + within * generator.standard_normal((count, len(sizes), runs))
     values[:, np.arange(runs) >= np.array(sizes)[:, None]] = np.nan
     return values
-
-
-def methods_table(differences: Mapping[str, Sequence[Sequence[float]]], *, base: float = 2.0) -> pd.DataFrame:
-    """Tuned methods on datasets whose QRTC - BASE is given by split (rows) and seed; QRC is halfway between."""
-    rows = []
-    for dataset, table in differences.items():
-        for split, seeds in enumerate(table):
-            for seed, difference in enumerate(seeds):
-                for method, part in (("BASE", 0.0), ("QRC", 0.5), ("QRTC", 1.0)):
-                    place = {"dataset": dataset, "split": split, "seed": seed, "experiment": "main", "method": method}
-                    values = {f"test_{metric}": base + part * difference for metric in METRICS.values()}
-                    rows.append(place | {"status": "ok"} | values)
-    return pd.DataFrame(rows)
-
-
-def noisy_table(datasets: Sequence[str], seeds: int = 3, splits: int = 5) -> pd.DataFrame:
-    generator = np.random.default_rng(1)
-    return methods_table(
-        {name: generator.normal(place - 1, 0.4, (splits, seeds)).tolist() for place, name in enumerate(datasets)}
-    )
 
 
 def write_table(path: Path, table: pd.DataFrame, kind: str) -> str:

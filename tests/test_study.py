@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -16,11 +17,12 @@ import pandas as pd
 import pytest
 
 from qrt.claims.claim import paper_claims
+from qrt.running.targets import targets_in_words
 from qrt.study.artifacts import FIGURES, in_order
 from qrt.study.artifacts import TABLES as TABLES_OF_THE_PAPER
 from support.browser import CHROMIUM, Browser
 from support.projects import NETWORKS, RESULTS, TINY, Project, comparable
-from support.snakemake_calls import environment
+from support.snakemake_calls import DRY_RUN, environment, planned_jobs
 
 pytestmark = pytest.mark.workflow
 
@@ -84,8 +86,11 @@ def test_study_has_a_verdict_on_every_claim(finished: Project) -> None:
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to open the report with")
 def test_report_opens_from_disk_and_shows_figures_tables_and_verdict(finished: Project) -> None:
-    made = finished.run("--report", "report.html", *TARGETS)
+    made = finished.run("--report", "report.html")
     assert made.returncode == 0, made.stderr
+    missing = re.search(r"Not in the report, since not there yet: (.*)\.\n", made.stderr)
+    assert missing is not None, made.stderr
+    assert missing[1] == targets_in_words(FIGURES.keys() - KINDS.values())
     with Browser() as browser:
         browser.open(finished.folder / "report.html")
         browser.wait_until("document.body.innerText.includes('Verdict')")
@@ -101,6 +106,20 @@ def test_report_opens_from_disk_and_shows_figures_tables_and_verdict(finished: P
         assert browser.errors == []
     for name in KINDS.values():
         assert in_order(FIGURES[name]) in listed
+
+
+def test_report_of_nothing_and_figures_of_nothing_say_how_to_get_them(tmp_path: Path) -> None:
+    project = Project.new(tmp_path)
+    report = project.run("--report", "report.html", "fig03")
+    assert report.returncode == 1
+    assert report.stderr.splitlines()[-1].startswith("There is nothing to report yet.")
+    figures = project.run("figures", "tables", *DRY_RUN, only_finished=True)
+    missing = "fig01 to fig04, fig08 to fig10, fig12 to fig22, fig24, table2, table3"
+    assert f"Not drawn, since no results are there yet: {missing}." in figures.stdout
+    # From simulated PITs, from the plan, and figures of networks or datasets that this study does not ask for.
+    drawn = {name.split("_")[0] for name in planned_jobs(figures)}
+    others = {"fig05", "fig06", "fig07", "fig23", "fig25", "fig26", "fig27", "fig28"}
+    assert drawn == {"fig11", "maps", "table1", "figures", "tables"} | others
 
 
 def test_status_counts_what_is_done_and_estimates_what_is_left(copy: Project) -> None:
@@ -251,7 +270,7 @@ def test_failures_are_rows_with_reasons_and_the_rest_finishes(tmp_path: Path) ->
     failed = methods[methods["status"] != "ok"]
     assert (failed["reason"].str.len() > 0).all()
     assert failed["test_nll"].isna().all()
-    assert "2 dataset(s) left out" in run.stdout
+    assert "2 datasets left out" in run.stdout
     assert "short: invalid: 50 rows are left" in run.stdout
     assert "180 of 200 rows are used; 20 have a missing value" in run.stdout
     text = (tmp_path / "paper_figures/own_data.txt").read_text(encoding="utf-8")

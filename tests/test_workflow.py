@@ -100,7 +100,7 @@ def test_data_stage_runs_tells_what_is_left_out_and_tries_it_again(tmp_path: Pat
     folder = tmp_path / "run"
     run = snakemake(folder, TABLE3, **study)
     assert run.returncode == 0, run.stderr
-    assert "1 dataset(s) left out" in run.stdout
+    assert "1 dataset left out" in run.stdout
     assert "Power: unavailable: mirror: Power is not in its manifest" in run.stdout
     table = pd.read_csv(folder / TABLE3).set_index("dataset")
     assert table["status"].to_dict() == {

@@ -3,6 +3,7 @@ from snakemake.logging import logger
 
 from qrt.data.summary import left_out, reasons
 from qrt.running.attempts import given_up
+from qrt.running.ending import what_was_made
 from qrt.running.forgotten_steps import refuse_unusable_claims
 from qrt.running.interruption import stop_jobs_when_interrupted
 from qrt.running.status import note_study, tell_progress, training_jobs
@@ -59,18 +60,14 @@ onerror:
 
 
 onsuccess:
+    made = {job.rule.name for job in workflow.dag.finished_jobs}
     own_data = Path(LAYOUT.figure("own_data", "txt"))
-    if own_data.exists() and any(
-        job.rule.name == "own_data" for job in workflow.dag.jobs
-    ):
+    if "own_data" in made and own_data.exists():
         print(f"\n{own_data.read_text(encoding='utf-8')}")
-        first = Path(LAYOUT.figure("own_data", "html"))
-    else:
-        first = Path(LAYOUT.figure("scorecard", "html"))
     for message in (
         left_out(Path("data"), STUDY.datasets),
         given_up(Path("logs")),
-        f"Look first at {first.resolve().as_uri()}" if first.exists() else "",
+        *what_was_made(made, LAYOUT, Path.cwd()),
     ):
         if message:
             print(message)

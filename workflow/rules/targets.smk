@@ -1,4 +1,9 @@
 # Targets by name: what a user asks for without knowing the files behind it.
+from snakemake.logging import logger
+
+# Not at the end: where nothing is to be drawn, Snakemake runs nothing of ours.
+if missing_results := not_drawn(FILES):
+    logger.warning(missing_results)
 
 
 rule main:
@@ -22,13 +27,17 @@ rule timed:
 rule figures:
     """Every figure of the paper."""
     input:
-        [LAYOUT.figure(name, form) for name in FIGURES for form in ("pdf", "png")],
+        [
+            LAYOUT.figure(name, form)
+            for name in FILES.drawable(FIGURES)
+            for form in ("pdf", "png")
+        ],
 
 
 rule tables:
     """Every table of the paper."""
     input:
-        [LAYOUT.figure(name, "csv") for name in TABLES],
+        [LAYOUT.figure(name, "csv") for name in FILES.drawable(TABLES)],
 
 
 rule smoke:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from qrt.data.record import read_record
 from qrt.errors import UserError
+from qrt.text.words import counted
 
 
 def left_out(folder: Path, datasets: Iterable[str]) -> str:
@@ -14,7 +15,7 @@ def left_out(folder: Path, datasets: Iterable[str]) -> str:
     lines = [f"  {name}: {reason}" for name, reason in reasons(folder, datasets).items()]
     if not lines:
         return ""
-    return "\n".join([f"{len(lines)} dataset(s) left out; the next call tries them again:", *lines])
+    return "\n".join([f"{counted(len(lines), 'dataset')} left out; the next call tries again:", *lines])
 
 
 def reasons(folder: Path, datasets: Iterable[str]) -> dict[str, str]:

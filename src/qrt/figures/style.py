@@ -26,8 +26,7 @@ from qrt.atomic import whole_file
 from qrt.data.sheet import paper_datasets
 
 mpl.use("Agg")  # figures go to files, also where there is a display
-# It warns that the fonts of Matplotlib have no date, for every PDF.
-logging.getLogger("fontTools").setLevel(logging.ERROR)
+logging.getLogger("fontTools").setLevel(logging.ERROR)  # it warns of the dates of Matplotlib's own fonts
 
 # Widths in inches of one and two columns of the paper.
 ONE_COLUMN, TWO_COLUMNS = 3.25, 6.75

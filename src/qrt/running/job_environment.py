@@ -13,6 +13,8 @@ from qrt.study.config import StudyConfig
 def job_environment(study: StudyConfig, project: Path, *, deployed: bool) -> str:
     """The beginning of every job's shell command, with braces doubled as Snakemake wants it.
 
+    A prefix replaces Snakemake's own, which makes a job fail with the first of its commands, also before a pipe.
+
     Jobs run with the Python that runs Snakemake, whether its environment is activated or not, unless each job is
     `deployed` in one of its own (`--sdm conda`).
     """
@@ -21,7 +23,8 @@ def job_environment(study: StudyConfig, project: Path, *, deployed: bool) -> str
         "QRT_MIRROR": study.mirror or "",
         "QRT_SOURCES": ",".join(study.sources),
     }
-    commands = [f"export {name}={shlex.quote(str(value))}; " for name, value in variables.items()]
+    commands = ["set -euo pipefail; "]
+    commands += [f"export {name}={shlex.quote(str(value))}; " for name, value in variables.items()]
     programs = str(Path(sys.executable).parent)
     if not deployed and programs not in os.environ.get("PATH", "").split(os.pathsep):
         commands.append(f"export PATH={shlex.quote(programs)}:$PATH; ")

@@ -91,6 +91,24 @@ class StudyFiles(StudyNetworks):
             methods = [layout.tuned_for_one("examples", name) for name in needs.datasets]
         return files | {"methods": methods, "records": self.records(needs.datasets)}
 
+    def drawable(self, artifacts: Iterable[str]) -> list[str]:
+        """Those of these figures and tables that there is something to draw from; without `only_finished`, all."""
+        return [name for name in artifacts if not self.study.only_finished or self._has_results(name)]
+
+    def _has_results(self, name: str) -> bool:
+        if name == "table2_times":
+            return bool(self.times())
+        if name == "table3_datasets":
+            return bool(self.records())
+        if name not in FIGURES:
+            return True  # Table 1 is drawn from the study's plan
+        needs = needed_tables(FIGURES[name], self.study.datasets)
+        wanted = EXAMPLE_EXPERIMENTS if needs.examples else needs.experiments
+        experiments = [experiment for experiment in wanted if experiment in self.plan.experiments]
+        if not experiments or not needs.datasets:
+            return True  # drawn from no networks, or it says that the study lacks what it shows
+        return bool(self.evaluated("runs", experiments, needs.datasets, seeds=[0]))
+
     @cached_property
     def _on(self) -> dict[str, dict[str, Family]]:
         """The families of each dataset."""
