@@ -15,7 +15,7 @@ export PATH := $(BIN):$(PATH)
 # Some images of containers set it, and then each of hundreds of short jobs compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help environment demo figures replication publish freeze report status test test-package test-workflow test-slurm test-skpro comparison lint bench format notebook docs lock clean
+.PHONY: help environment demo figures replication publish freeze report status test test-package test-package-begin test-package-end test-workflow test-slurm test-skpro comparison lint bench format notebook docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -81,12 +81,18 @@ report: environment ## one page with everything that is finished: report.html an
 	@snakemake --report report.zip --quiet all
 	@echo "The report: file://$(CURDIR)/report.html; report.zip has the same for sending on."
 
-# Two processes, since one core would be idle for most of the tests: those of the workflow beside lint and the others.
+# Two processes at a time: the tests of the workflow, the two halves of the others, lint.
 test: environment ## lint and tests
-	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 test-workflow lint test-package
+	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 test-workflow test-package lint
 
-test-package: environment
-	@pytest -m "not workflow"
+# Two halves of about the same length by name, so that no core is idle while the other is tested on.
+test-package: test-package-begin test-package-end
+
+test-package-begin: environment
+	@pytest -m "not workflow" tests/test_[a-e]*.py
+
+test-package-end: environment
+	@pytest -m "not workflow" tests/test_[!a-e]*.py
 
 test-workflow: environment
 	@pytest -m workflow

@@ -4,8 +4,8 @@
     python benchmarks/load.py --shapes    the largest datasets of the paper: peak memory of each job
 
 Starting Python and PyTorch takes a tiny job most of its time, so 5,000 ordinary ones take hours. A few hundred of them
-show what users get; all 5,000 run with a Python that starts at once (`warm_python.py`), which loads Snakemake more than
-any real study can. Prints tables and saves them in benchmarks/results/load.json.
+show what users get; all 5,000 run with a Python that starts at once (`warm_python.py` of tests/support), which loads
+Snakemake more than any real study can. Prints tables and saves them in benchmarks/results/load.json.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ import argparse
 import json
 import math
 import os
-import shlex
 import signal
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +32,10 @@ from qrt.running.study_files import StudyFiles
 from qrt.study.config import load_config, read_schema
 from shapes import measure_shapes
 
+sys.path.insert(0, str(PROJECT / "tests"))
+
+from support.warm_python import warm_python
+
 RESULTS = PROJECT / "benchmarks/results/load.json"
 SPLITS = 5
 ROWS = 120
@@ -48,6 +49,16 @@ TINY: dict[str, Any] = {
     "grids": {"bandwidth_study": [0.5], "alpha_study": [0, 2], "map_sizes": [8]},
     "training": {"max_epochs": 2, "patience": 1},
 }
+# What the commands of the study import when they run.
+IMPORTS = (
+    "qrt.data.fetch",
+    "qrt.data.prepared_store",
+    "qrt.results.evaluation_job",
+    "qrt.results.trained_data",
+    "qrt.results.tuning",
+    "qrt.running.attempts",
+    "qrt.training.family_job",
+)
 PARTS = 4  # in which the processor time of Snakemake per job is told: does it grow?
 
 
@@ -108,7 +119,8 @@ class TinyStudy:
         kind = "warm" if warm else "ordinary"
         own_cpu = OwnCpu()
         before = children_cpu()
-        with warm_python(self.folder / "bin") if warm else nullcontext() as programs:
+        environment = jobs_environment() | {"PYTHONPATH": str(PROJECT / "src"), "OMP_NUM_THREADS": "1"}
+        with warm_python(self.folder / "bin", IMPORTS, environment) if warm else nullcontext() as programs:
             call = f"run, {self.training_jobs} {kind} training jobs"
             cost = self._snakemake(call, programs=programs, own_cpu=own_cpu)
         cost = replace(cost, all_cpu_seconds=children_cpu() - before)  # warm jobs are children of the server
@@ -139,29 +151,6 @@ class TinyStudy:
             name: frame.drop(columns=["train_seconds", "job_seconds", "evaluation_seconds"], errors="ignore")
             for name, frame in frames.items()
         }
-
-
-@contextmanager
-def warm_python(folder: Path) -> Iterator[Path]:
-    """A folder with a `python` that starts at once, as long as the context lasts."""
-    folder.mkdir()
-    script, listening = str(PROJECT / "benchmarks/warm_python.py"), str(folder / "socket")
-    client = shlex.join([sys.executable, "-IS", script, sys.executable, listening])
-    (folder / "python").write_text(f'#!/bin/sh\nexec {client} "$@"\n')
-    (folder / "python").chmod(0o700)
-    server = subprocess.Popen(
-        [sys.executable, script, "serve", listening],
-        env=jobs_environment() | {"PYTHONPATH": str(PROJECT / "src"), "OMP_NUM_THREADS": "1"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        assert server.stdout is not None
-        if server.stdout.readline() != b"ready\n":
-            raise SystemExit("the warm Python did not start")
-        yield folder
-    finally:
-        server.communicate()  # closes its standard input, on which it ends
 
 
 def measure_studies(options: argparse.Namespace, folder: Path) -> dict[str, Any]:

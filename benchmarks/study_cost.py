@@ -12,6 +12,7 @@ import argparse
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from qrt.study.protocol import PROTOCOLS
 SCOPES = ("main", "published", "everything")
 CORES = 40
 CLOSE = 1.5  # a factor
+SIZES = (500, 2_000, 10_000)  # training rows
 _TOOK = re.compile(r"^took ([0-9.]+) s of processor time", re.MULTILINE)
 
 
@@ -68,13 +70,28 @@ def print_costs() -> None:
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished training job: processor seconds and epochs beside those expected."""
+    """A finished job, of training or evaluation, and what it took beside what was expected."""
 
-    name: str
-    seconds: float
+    stage: str
+    dataset: str
+    split: str
+    family: str
+    rows: int
+    seconds: float  # of the processor
     expected_seconds: float
-    epochs: float
-    expected_epochs: float
+    epochs: float = np.nan  # of training, the mean over its networks
+    expected_epochs: float = np.nan
+
+    @property
+    def kind(self) -> str:
+        """Stage, base model and kind of the family."""
+        return f"{self.stage}, {'.'.join(self.family.split('.')[:2])}"
+
+    @property
+    def size(self) -> str:
+        """The size of the data in words."""
+        below = next((limit for limit in SIZES if self.rows < limit), None)
+        return f"{self.stage}, {f'below {below:,}' if below else f'{SIZES[-1]:,} or more'} training rows"
 
 
 def finished_jobs(folder: Path) -> Iterator[Finished]:
@@ -82,57 +99,84 @@ def finished_jobs(folder: Path) -> Iterator[Finished]:
     seen = set()
     for protocol in PROTOCOLS:
         files = study(protocol, "everything")
+        layout = files.layout
         for dataset in files.study.datasets:
             for family in files.plan.families_on(dataset):
                 job = files.training_job(dataset, family)
+                about = (family, job.shape[0])
                 for split in files.study.splits:
-                    path = folder / files.layout.trained(dataset, 0, split, family)
-                    took = _TOOK.findall(_text(folder / files.layout.training_log(dataset, 0, split, family)))
-                    if path in seen or not path.exists() or not took:
-                        continue
+                    path = folder / layout.trained(dataset, 0, split, family)
+                    seconds = _took(folder / layout.training_log(dataset, 0, split, family))
+                    epochs = _epochs(path) if seconds and path not in seen else None
+                    if seconds and epochs:
+                        expected = np.mean([job.epochs_of(network) for network in job.family.networks])
+                        yield Finished(
+                            *("train", dataset, str(split), *about), seconds, job.seconds, epochs, float(expected)
+                        )
                     seen.add(path)
-                    table = pq.read_table(path, columns=["status", "epochs"])
-                    if set(table["status"].to_pylist()) != {"ok"}:
-                        continue
-                    yield Finished(
-                        f"{dataset}, split {split}, {family}",
-                        float(took[-1]),
-                        job.seconds,
-                        float(np.mean(table["epochs"].to_pylist())),
-                        float(np.mean([job.epochs_of(network) for network in job.family.networks])),
-                    )
+                path = folder / layout.evaluated(dataset, 0, family, "runs")
+                seconds = _took(folder / layout.training_log(dataset, 0, "all", family))
+                if seconds and path.exists() and path not in seen:
+                    yield Finished(*("evaluate", dataset, "all", *about), seconds, job.evaluation_seconds)
+                seen.add(path)
 
 
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""
+def _took(log: Path) -> float | None:
+    """Processor seconds of a job that has ended, by its log."""
+    found = _TOOK.findall(log.read_text(encoding="utf-8")) if log.exists() else []
+    return float(found[-1]) if found else None
 
 
-def print_comparison(folder: Path) -> None:
-    """Each finished job, how many are close to the formula, and both sums."""
+def _epochs(path: Path) -> float | None:
+    """The mean number of epochs of networks that were trained to their end."""
+    if not path.exists():
+        return None
+    table = pq.read_table(path, columns=["status", "epochs"])
+    return float(np.mean(table["epochs"].to_pylist())) if set(table["status"].to_pylist()) == {"ok"} else None
+
+
+def print_comparison(folder: Path, *, every: bool) -> None:
+    """What finished jobs took beside the formula: by stage, by kind of family, by size of the data, and each job."""
     found = list(finished_jobs(folder))
     if not found:
-        raise SystemExit(f"no finished training job with what it took in {folder}")
-    seconds = np.array([job.seconds / job.expected_seconds for job in found])
-    epochs = np.array([job.epochs / job.expected_epochs for job in found])
-    print(f"{'job':80}{'CPU s':>9}{'formula':>9}{'epochs':>8}{'formula':>9}")
-    for job in found:
-        print(f"{job.name:80}{job.seconds:9.1f}{job.expected_seconds:9.1f}{job.epochs:8.0f}{job.expected_epochs:9.0f}")
-    print(f"{len(found)} jobs; processor seconds / formula: median {float(np.median(seconds)):.2f}")
-    print(f"within a factor of {CLOSE}: {_close(seconds):.0%}; epochs: {_close(epochs):.0%}")
-    hours, expected = sum(job.seconds for job in found) / 3600, sum(job.expected_seconds for job in found) / 3600
-    print(f"in all {hours:.2f} CPU-hours, by the formula {expected:.2f}")
+        raise SystemExit(f"no finished job with what it took in {folder}")
+    if every:
+        print(f"{'job':80}{'CPU s':>9}{'formula':>9}{'epochs':>8}{'formula':>9}")
+        for job in found:
+            name = f"{job.stage} {job.dataset}, split {job.split}, {job.family}"
+            epochs = f"{job.epochs:8.0f}{job.expected_epochs:9.0f}" if job.stage == "train" else ""
+            print(f"{name:80}{job.seconds:9.1f}{job.expected_seconds:9.1f}{epochs}")
+    columns = ("jobs", "median", "close", "epochs", "per epoch", "CPU-hours", "formula")
+    print(f"{'CPU seconds / formula':50}" + "".join(f"{column:>11}" for column in columns))
+    for group in (_STAGE, _KIND, _SIZE):
+        for name in dict.fromkeys(map(group, found)):
+            print(_summary(name, [job for job in found if group(job) == name]))
+    print(f"close: within a factor of {CLOSE}; epochs, per epoch: median ratios of epochs and of seconds for each")
 
 
-def _close(ratios: np.ndarray) -> float:
-    return float(np.mean(np.abs(np.log(ratios)) < np.log(CLOSE)))
+_STAGE, _KIND, _SIZE = attrgetter("stage"), attrgetter("kind"), attrgetter("size")
+
+
+def _summary(name: str, some: list[Finished]) -> str:
+    """A line on some jobs."""
+    seconds = np.array([job.seconds / job.expected_seconds for job in some])
+    epochs = np.array([job.epochs / job.expected_epochs for job in some])
+    close = float(np.mean(np.abs(np.log(seconds)) < np.log(CLOSE)))
+    hours, expected = sum(job.seconds for job in some) / 3600, sum(job.expected_seconds for job in some) / 3600
+    ratios = "".join(
+        f"{value:11.2f}" if np.isfinite(value) else f"{'':11}"
+        for value in (float(np.median(epochs)), float(np.median(seconds / epochs)))
+    )
+    return f"{name:50}{len(some):11}{float(np.median(seconds)):11.2f}{close:11.0%}{ratios}{hours:11.2f}{expected:11.2f}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measured", type=Path, metavar="FOLDER", help="where a study ran")
-    folder = parser.parse_args().measured
-    if folder:
-        print_comparison(folder)
+    parser.add_argument("--every", action="store_true", help="each job, too")
+    options = parser.parse_args()
+    if options.measured:
+        print_comparison(options.measured, every=options.every)
     else:
         print_costs()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +16,7 @@ from snakemake.persistence import PersistenceBase
 from snakemake.scheduling.job_scheduler import JobScheduler
 
 from conftest import PROJECT
-from support.snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
+from support.snakemake_calls import DRY_RUN, call_snakemake, planned_jobs
 
 
 def test_snakemake_has_the_internals_that_the_rules_touch() -> None:
@@ -70,7 +69,5 @@ rule summary:
         "touch {{output}}"
 """
     )
-    call = [*SNAKEMAKE, "--cores", "1", *DRY_RUN]
-    process = subprocess.run(call, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
-    jobs = planned_jobs(process)
+    jobs = planned_jobs(call_snakemake(tmp_path, "--cores", "1", *DRY_RUN))
     assert jobs["qrt_train"] == jobs["qrt_fig03_main"] == jobs["summary"] == 1

@@ -51,7 +51,7 @@ def family_of(number: int, *, base_model: Literal["mlp", "resnet"] = "mlp", comp
     networks = tuple(
         Variant(base_model=base_model, components=components, alpha=1.0, bandwidth=0.1 * (i + 1)) for i in range(number)
     )
-    return Family("f", networks, (), False, {})
+    return Family("f", networks, (("none", "REFL"),) * number, False, {})
 
 
 def job(dataset: str, family: Family | None = None, max_epochs: int = 5000) -> TrainingJob:
@@ -108,6 +108,21 @@ def test_formula_is_close_to_most_measured_jobs() -> None:
     assert all(told == pytest.approx(found, abs=0.06) for _, told, found in jobs), "docs/cluster.md is out of date"
     close = [1 / 1.5 < found / seconds < 1.5 for seconds, _, found in jobs]
     assert sum(close) >= 0.8 * len(close)
+
+
+def test_formula_of_evaluation_is_close_to_measured_jobs() -> None:
+    """CPU seconds of all five splits in the study of docs/cluster.md: small and large data, with and without maps."""
+    measured = {
+        ("paper", "CPU", "mlp-3.plain"): 3.3,
+        ("paper", "CPU", "mlp-3.qrt.variance.same_pass"): 8.7,
+        ("paper", "Concrete", "mlp-3.qreg.variance.nll.same_pass"): 23.5,
+        ("paper", "quake", "mlp-3.qrt.variance.same_pass"): 17.4,
+        ("released", "CPU", "mlp-3.qrt.scale.second_pass"): 14.6,
+        ("released", "quake", "mlp-3.qrt.scale.second_pass"): 25.3,
+    }
+    for (protocol, dataset, family), seconds in measured.items():
+        expected = study_files(protocol=protocol).training_job(dataset, family).evaluation_seconds
+        assert 1 / 1.5 < expected / seconds < 1.5, (dataset, family)
 
 
 def test_epochs_are_those_published_for_the_dataset() -> None:

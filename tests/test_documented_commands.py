@@ -14,7 +14,7 @@ import yaml
 from conftest import PROJECT
 from support.data_folders import make_mirror, yacht_csv
 from support.projects import Project
-from support.snakemake_calls import SNAKEMAKE, environment
+from support.snakemake_calls import call_snakemake, environment
 
 DOCUMENTS = [PROJECT / "README.md", PROJECT / "config/README.md", *sorted((PROJECT / "docs").glob("*.md"))]
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -73,14 +73,7 @@ def test_documents_show_commands_of_every_kind() -> None:
     ids=" ".join,
 )
 def test_command_of_snakemake_is_accepted(project: Project, command: tuple[str, ...]) -> None:
-    run = subprocess.run(
-        [*SNAKEMAKE, *command, "--dry-run"],
-        cwd=project.folder,
-        env=environment(PYTHONPATH=str(project.folder / "src")),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = call_snakemake(project.folder, *command, "--dry-run", PYTHONPATH=str(project.folder / "src"))
     assert run.returncode == 0, run.stderr
 
 

@@ -11,7 +11,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
@@ -35,7 +34,7 @@ from qrt.data.raw_table import SourceUnavailable
 from qrt.errors import UserError
 from qrt.study.config import StudyConfig, load_config, read_schema
 from support.data_folders import MANIFEST, yacht_csv
-from support.snakemake_calls import SNAKEMAKE, environment
+from support.snakemake_calls import call_snakemake
 
 SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
 HARMFUL = (
@@ -378,14 +377,7 @@ def test_study_runs_in_a_folder_and_on_files_with_the_worst_names(tmp_path: Path
     study = {"datasets": [], "sources": ["mirror"], "own_datasets": {"m": own}}
     (folder / "study.yaml").write_text(yaml.safe_dump(study))
     arguments = ["paper_figures/table3_datasets.csv", "--cores", "1", "--directory", str(folder)]
-    run = subprocess.run(
-        [*SNAKEMAKE, *arguments, "--configfile", str(folder / "study.yaml")],
-        cwd=PROJECT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = call_snakemake(PROJECT, *arguments, "--configfile", str(folder / "study.yaml"))
     assert run.returncode == 0, run.stderr
     record = json.loads((folder / "data/prepared/m/record.json").read_text())
     assert record["feature_names"] == ["$(touch X)", "; touch Y"]

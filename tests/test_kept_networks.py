@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from support.projects import Project, study_of
+from support.projects import VOLATILE, Project, study_of
 
 pytestmark = pytest.mark.workflow
 
@@ -38,7 +38,7 @@ def networks_of(project: Project) -> dict[str, tuple[bytes, int]]:
 def runs(project: Project, config: dict[str, Any]) -> pd.DataFrame:
     study = study_of(**{name: value for name, value in config.items() if name != "own_datasets"})
     (file,) = (project.folder / study.networks).glob("mine/seed0/*.runs.parquet")
-    return pd.read_parquet(file).drop(columns=["train_seconds", "job_seconds"])
+    return pd.read_parquet(file).drop(columns=VOLATILE, errors="ignore")
 
 
 @pytest.fixture(scope="module")

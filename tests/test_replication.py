@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from qrt.documentation.written_block import with_block
 from qrt.errors import UserError
 from qrt.results.archive import pack, read_manifest, unpack
 from qrt.results.layout import PUBLISHED_LAYOUTS
-from support.snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
+from support.snakemake_calls import DRY_RUN, call_snakemake, planned_jobs
 
 ARCHIVE = PROJECT / "replication/results"
 # One of each kind, and what most others are based on; `make replication` draws them all.
@@ -78,10 +77,8 @@ def test_published_figures_are_drawn_again_byte_for_byte(study: str, tmp_path: P
     unpack(ARCHIVE, tmp_path, PUBLISHED_LAYOUTS)
     layout = PUBLISHED_LAYOUTS[study]
     targets = [f"{layout.figures}/{name}" for name in DRAWN]
-    command = (*SNAKEMAKE, "--cores", "2", "--directory", str(tmp_path), "--configfile", f"replication/{study}.yaml")
-    call = subprocess.run(
-        [*command, "--", *targets], cwd=PROJECT, env=environment(), capture_output=True, text=True, check=False
-    )
+    place = ("--cores", "2", "--directory", str(tmp_path), "--configfile", f"replication/{study}.yaml")
+    call = call_snakemake(PROJECT, *place, "--", *targets)
     assert call.returncode == 0, call.stderr[-3000:]
     assert not list(tmp_path.glob("results/networks/*/seed*/split*")), "nothing is trained"
     for target in targets:
@@ -107,13 +104,7 @@ def test_one_more_thing_plans_only_what_is_new(what: str, tmp_path: Path) -> Non
             path.unlink()
     study = ["protocol=released", "scope=main", "base_models=[MLP-3]", "methods=[BASE,QRC,QRT,QRTC]"]
     asked, jobs = NEW[what]
-    call = subprocess.run(
-        [*SNAKEMAKE, *DRY_RUN, "--directory", str(tmp_path), "--config", *study, *asked, "--", "networks"],
-        cwd=PROJECT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    place = ("--directory", str(tmp_path))
+    call = call_snakemake(PROJECT, *DRY_RUN, *place, "--config", *study, *asked, "--", "networks")
     # The data of one dataset is fetched and prepared, and nothing that was published is trained or evaluated again.
     assert planned_jobs(call) == {"fetch": 1, "prepare": 1, "networks": 1} | jobs

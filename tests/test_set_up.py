@@ -15,7 +15,7 @@ import yaml
 
 from conftest import PROJECT
 from qrt.study.artifacts import ARTIFACTS, FIGURES
-from support.snakemake_calls import SNAKEMAKE, environment
+from support.snakemake_calls import call_snakemake
 
 CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
 
@@ -129,14 +129,7 @@ def test_what_the_image_holds_is_enough_to_plan_a_study(tmp_path: Path) -> None:
         )
     )
     arguments = ["own_data", "--cores", "1", "--configfile", "study.yaml", "--dry-run"]
-    run = subprocess.run(
-        [*SNAKEMAKE, "--snakefile", str(tree / "Snakefile"), *arguments],
-        cwd=study,
-        env=environment(PYTHONPATH=str(tree / "src")),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = call_snakemake(study, "--snakefile", str(tree / "Snakefile"), *arguments, PYTHONPATH=str(tree / "src"))
     assert run.returncode == 0, run.stderr
     assert re.search(r"^train +3$", run.stdout, flags=re.M), "26 networks in 3 jobs"
 

@@ -199,10 +199,10 @@ def test_one_experiment_trains_only_what_it_needs(tmp_path: Path) -> None:
     assert project.planned(f"{RESULTS}/methods/seed0/base_train.parquet", methods=["BASE-TRAIN", "QRTC"])["train"] == 2
 
 
-def kill_training_job(group: int) -> bool:
-    """Kill the training jobs of a process group, waiting some seconds for one to start; whether there was one."""
-    for _ in range(80):
-        command = ["pkill", "-KILL", "-g", str(group), "-f", "^python -m qrt train"]
+def kill_training_job(call: subprocess.Popen[bytes]) -> bool:
+    """Kill the training jobs of a call, waiting for one to start until the call ends; whether there was one."""
+    command = ["pkill", "-KILL", "-g", str(call.pid), "-f", "^python -m qrt train"]
+    while call.poll() is None:
         if subprocess.run(command, check=False).returncode == 0:
             return True
         time.sleep(0.25)
@@ -228,7 +228,7 @@ def test_results_survive_kills_at_random_moments(finished: Project, tmp_path: Pa
         time.sleep(moments.uniform(2, 7))
         if number % 2:
             # A training job alone, as the kernel does when memory runs out; later everything else.
-            jobs_killed += kill_training_job(process.pid)
+            jobs_killed += kill_training_job(process)
             time.sleep(1)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

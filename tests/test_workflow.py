@@ -16,7 +16,7 @@ import yaml
 
 from conftest import PROJECT
 from support.data_folders import make_mirror, yacht_csv
-from support.snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
+from support.snakemake_calls import DRY_RUN, call_snakemake, planned_jobs
 
 pytestmark = pytest.mark.workflow
 TABLE3 = "paper_figures/table3_datasets.csv"
@@ -27,14 +27,7 @@ def snakemake(folder: Path, *arguments: str, **config: Any) -> subprocess.Comple
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "study.yaml").write_text(yaml.safe_dump({"sources": ["mirror"]} | config))
     place = ["--cores", "2", "--directory", str(folder), "--configfile", str(folder / "study.yaml")]
-    return subprocess.run(
-        [*SNAKEMAKE, *arguments, *place],
-        cwd=PROJECT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return call_snakemake(PROJECT, *arguments, *place)
 
 
 def planned(folder: Path, *arguments: str, **config: Any) -> dict[str, int]:
@@ -159,13 +152,8 @@ def test_mistake_in_the_configuration_stops_before_anything_runs(
 
 
 def test_every_target_is_described() -> None:
-    run = subprocess.run(
-        [*SNAKEMAKE, "--list-target-rules"],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    run = call_snakemake(PROJECT, "--list-target-rules")
+    assert run.returncode == 0, run.stderr
     targets = run.stdout.strip().splitlines()
     assert {line.split()[0] for line in targets} >= {"all", "download", "table3_datasets"}
     assert all("(" in line for line in targets), targets

@@ -152,11 +152,6 @@ class Browser:
             text = {"text": "\r"} if key == "Enter" and kind == "keyDown" else {}
             self._call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **text)
 
-    def screenshot(self, file: Path, *, whole: bool = False) -> None:
-        """Save what is in view, or the whole page."""
-        image = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        file.write_bytes(base64.b64decode(image["data"]))
-
     def pdf(self) -> bytes:
         """The page as it is printed."""
         printed = self._call("Page.printToPDF", preferCSSPageSize=True)

@@ -12,7 +12,7 @@ import yaml
 
 from conftest import PROJECT
 from qrt.study.config import StudyConfig, load_config, read_schema
-from support.snakemake_calls import DRY_RUN, SNAKEMAKE, environment, planned_jobs
+from support.snakemake_calls import DRY_RUN, SNAKEMAKE, call_snakemake, environment, planned_jobs
 
 TINY: dict[str, Any] = {
     "datasets": ["linear", "skewed"],
@@ -52,13 +52,17 @@ class Project:
         return cls(folder)
 
     def command(self, *arguments: str, **config: Any) -> tuple[list[str], dict[str, str]]:
-        (self.folder / "study.yaml").write_text(yaml.safe_dump(TINY | config))
-        command = [*SNAKEMAKE, *arguments, "--cores", "2", "--configfile", "study.yaml"]
-        return command, environment(PYTHONPATH=str(self.folder / "src"))
+        """What to call with which environment, for a call that is to be disturbed."""
+        arguments = self._arguments(*arguments, **config)
+        return [*SNAKEMAKE, *arguments], environment(PYTHONPATH=str(self.folder / "src"))
 
     def run(self, *arguments: str, **config: Any) -> subprocess.CompletedProcess[str]:
-        command, variables = self.command(*arguments, **config)
-        return subprocess.run(command, cwd=self.folder, env=variables, capture_output=True, text=True, check=False)
+        arguments = self._arguments(*arguments, **config)
+        return call_snakemake(self.folder, *arguments, PYTHONPATH=str(self.folder / "src"))
+
+    def _arguments(self, *arguments: str, **config: Any) -> tuple[str, ...]:
+        (self.folder / "study.yaml").write_text(yaml.safe_dump(TINY | config))
+        return (*arguments, "--cores", "2", "--configfile", "study.yaml")
 
     def planned(self, *arguments: str, **config: Any) -> dict[str, int]:
         """Number of jobs by rule that a call would run now."""

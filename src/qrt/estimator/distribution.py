@@ -18,6 +18,7 @@ from qrt.engine.mixture import GaussianMixture
 from qrt.engine.predictive import PredictiveDistribution
 from qrt.engine.quadrature import CrpsAndMoments, crps_and_moments
 from qrt.engine.root_finding import increasing_root
+from qrt.estimator.asked_values import central_levels, number_of_draws, quantile_levels
 from qrt.estimator.unusable_input import UnusableInput
 
 if TYPE_CHECKING:
@@ -91,27 +92,17 @@ class PredictedDistribution:
 
     def ppf(self, p: npt.ArrayLike) -> FloatArray:
         """Quantiles: the value that F' reaches at level `p`. Level 0 is -inf, level 1 is +inf."""
-        levels = torch.from_numpy(np.array(p, dtype=np.float64))
-        if not bool(((levels >= 0) & (levels <= 1)).all()):
-            bad = levels[~((levels >= 0) & (levels <= 1))][0].item()
-            raise UnusableInput(f"a quantile level is {bad}: levels are numbers from 0 to 1")
+        levels = torch.from_numpy(quantile_levels(p, len(self)))
         if levels.dim() <= 1:
             common = self._common_quantiles(levels.reshape(-1)).numpy()
             return common if levels.dim() else common[:, 0]
-        if levels.dim() != 2 or len(levels) != len(self):
-            raise UnusableInput(
-                f"quantile levels have the shape {tuple(levels.shape)}: give one level, (m,) levels for all rows, or "
-                f"({len(self)}, m) levels, m for each of the {len(self)} rows"
-            )
         parts = [_own_quantiles(*pairs) for pairs in self._pairs(levels)]
         return _as_array(parts, tuple(levels.shape))
 
     def sample(self, n: int = 1, random_state: int | np.random.Generator | None = None) -> FloatArray:
         """`n` independent draws for each row: (rows, n). The same seed gives the same draws."""
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise UnusableInput(f"the number of draws is {n!r}: it must be a whole number, 1 or more")
         generator = np.random.default_rng(random_state)
-        return self.ppf(generator.uniform(size=(len(self), int(n))))
+        return self.ppf(generator.uniform(size=(len(self), number_of_draws(n))))
 
     def mean(self) -> FloatArray:
         """The expected value of each row: (rows,)."""
@@ -131,9 +122,7 @@ class PredictedDistribution:
 
     def interval(self, coverage: float = 0.9) -> FloatArray:
         """The central interval with this probability: (rows, 2), its lower and its upper end."""
-        if not 0 < coverage < 1:
-            raise UnusableInput(f"coverage is {coverage}: it must be between 0 and 1, for example 0.9")
-        return self.ppf([(1 - coverage) / 2, (1 + coverage) / 2])
+        return self.ppf(central_levels(coverage))
 
     def _of_rows(self, rows: Tensor) -> PredictiveDistribution:
         mixture = GaussianMixture(*(values[rows] for values in self.predictive.mixture))

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from qrt.engine.calibration_map import CalibrationMap, StepMap
 from qrt.estimator.any_distribution import AnyDistribution
+from qrt.estimator.asked_values import central_levels, number_of_draws, quantile_levels
 from qrt.estimator.panel_integrals import PanelIntegrals
 from qrt.estimator.unusable_input import UnusableInput
 
@@ -70,28 +71,17 @@ class RecalibratedDistribution:
 
     def ppf(self, p: npt.ArrayLike) -> FloatArray:
         """Quantiles: the value that F' reaches at level `p`."""
-        levels = np.asarray(p, dtype=np.float64)
-        if not ((levels >= 0) & (levels <= 1)).all():
-            bad = levels[~((levels >= 0) & (levels <= 1))][0]
-            raise UnusableInput(f"a quantile level is {bad}: levels are numbers from 0 to 1")
-        rows, own = len(self), levels.ndim == 2
-        if self._base.shape and (levels.ndim > 2 or (own and len(levels) != rows)):
-            raise UnusableInput(
-                f"quantile levels have the shape {levels.shape}: give one level, (m,) levels for all rows, or "
-                f"({rows}, m) levels, m for each of the {rows} rows"
-            )
+        levels = quantile_levels(p, len(self) if self._base.shape else None)
         distinct, where = np.unique(levels, return_inverse=True)
         of_base = _inverse(self._maps, distinct)[where.reshape(levels.shape)]
-        if self._base.shape and own:
+        if self._base.shape and levels.ndim == 2:
             return self._base.ppf(of_base)
         common = self._base.quantiles(of_base.reshape(-1))
         return common.reshape((*self._base.shape, *levels.shape))
 
     def sample(self, n: int = 1, random_state: int | np.random.Generator | None = None) -> FloatArray:
         """`n` independent draws for each row: (rows, n), or (n,) of a single distribution."""
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise UnusableInput(f"the number of draws is {n!r}: it must be a whole number, 1 or more")
-        return self.ppf(np.random.default_rng(random_state).uniform(size=(*self._base.shape, int(n))))
+        return self.ppf(np.random.default_rng(random_state).uniform(size=(*self._base.shape, number_of_draws(n))))
 
     def mean(self) -> FloatArray:
         """The expected value of each row: (rows,)."""
@@ -115,9 +105,7 @@ class RecalibratedDistribution:
 
     def interval(self, coverage: float = 0.9) -> FloatArray:
         """The central interval with this probability: (rows, 2), its lower and its upper end."""
-        if not 0 < coverage < 1:
-            raise UnusableInput(f"coverage is {coverage}: it must be between 0 and 1, for example 0.9")
-        return self.ppf([(1 - coverage) / 2, (1 + coverage) / 2])
+        return self.ppf(central_levels(coverage))
 
     @cached_property
     def _integrals(self) -> PanelIntegrals:

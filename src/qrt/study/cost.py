@@ -42,8 +42,10 @@ START_SECONDS = 3  # of Python and PyTorch, on a busy machine
 _SLOW_START_SECONDS = 26  # on a busy file system
 _GROUPED_SECONDS = {"train_seconds": 60.0, "train_minutes": 300.0}
 _SAFETY = 3
-# Evaluation of one network with all its maps, per training row of the dataset; 5 splits in a job.
-_EVALUATION_SECONDS_PER_ROW, _SPLITS, _EVALUATION_MB = 3e-4, 5, 300
+# Evaluation of a network on one split in one reading: with a post-hoc map or none, on or without its own map, ...
+_READING_SECONDS, _READING_SECONDS_PER_ROW = 0.025, 2.2e-5  # the second for each training row, with three components
+_READINGS_OF_A_MAP = {"with": 3.0, "without": 1.3}  # for each post-hoc map: networks with and without one of their own
+_SPLITS, _EVALUATION_MB = 5, 300  # all splits in a job
 
 
 def table_shape(dataset: str, own: Mapping[str, OwnDataset] | None = None) -> Shape:
@@ -131,8 +133,12 @@ class TrainingJob:
     @property
     def evaluation_seconds(self) -> float:
         """Estimated seconds on one core for the evaluation of its networks and of those of the other splits."""
-        networks = _SPLITS * len(self.family.networks)
-        return START_SECONDS + networks * _EVALUATION_SECONDS_PER_ROW * self.shape[0]
+        rows, _ = self.shape
+        seconds = 0.0
+        for network, maps in zip(self.family.networks, self.family.posthoc, strict=True):
+            readings = len(maps) * _READINGS_OF_A_MAP["with" if network.alpha else "without"]
+            seconds += readings * (_READING_SECONDS + _READING_SECONDS_PER_ROW * rows * network.components / 3)
+        return START_SECONDS + _SPLITS * seconds
 
     def evaluation_minutes(self, attempt: int) -> int:
         """Minutes to ask a cluster for that evaluation; more with each attempt."""
