@@ -17,10 +17,11 @@ import pandas as pd
 import pytest
 
 from conftest import PROJECT, SHARED
-from qrt.figures.figure_job import figure_statistics, footer, write_figure
+from qrt.figures.figure_job import figure_statistics, footer, left_out_words, write_figure
 from qrt.figures.figure_kind import Results
 from qrt.figures.kinds import KINDS, needed_tables
 from qrt.results.tables import TABLES
+from qrt.statistics.figure_statistics import LeftOut
 from qrt.study.artifacts import ARTIFACTS, FIGURES
 from qrt.study.config import StudyConfig, load_config, read_schema
 from support import per_epoch_tables
@@ -279,3 +280,12 @@ def test_inventory_of_the_paper_is_covered() -> None:
     rows: list[Mapping[str, str]] = list(csv.DictReader((SHARED / "paper/figures.csv").read_text("utf-8").splitlines()))
     wanted = {row["number"] for row in rows if not row["number"].startswith("Algorithm")}
     assert wanted == {artifact.number for artifact in ARTIFACTS.values()}
+
+
+def test_footer_names_few_things_that_are_left_out_and_counts_many() -> None:
+    diverged = [LeftOut(f"{name} on Moneyball", 1, f"diverged: test NLL is {len(name)}e14") for name in ("BASE", "QRC")]
+    assert left_out_words(diverged) == ["left out: BASE on Moneyball and QRC on Moneyball (diverged)"]
+    many = [LeftOut(f"data{number}", 1, "no source has it") for number in range(4)]
+    assert left_out_words([*diverged, *many])[0] == "left out 4×: no source has it"
+    reasons = [LeftOut("a", 1, f"reason {number}") for number in range(5)]
+    assert left_out_words(reasons)[-1] == "and 2 more reasons (summary.json)"

@@ -20,9 +20,10 @@ from qrt.study.artifacts import ARTIFACTS, Artifact
 from qrt.study.config import StudyConfig
 from qrt.study.protocol import describe
 from qrt.text.formats import escape_rst
-from qrt.text.words import counted
+from qrt.text.words import counted, listed
 
-LONGEST_LIST = 3  # reasons that a footer names
+LONGEST_LIST = 3  # reasons that a footer names, and things that it names for one reason
+DIVERGED = "diverged"
 
 
 def figure_statistics(artifact: Artifact, study: StudyConfig, results: Results) -> FigureStatistics:
@@ -68,11 +69,19 @@ def not_run_words(left_out: Sequence[LeftOut], datasets: Sequence[str]) -> str:
 
 
 def left_out_words(left_out: Sequence[LeftOut]) -> list[str]:
-    """What was left out, by reason, the most frequent ones first."""
-    counts: Counter[str] = Counter(entry.reason for entry in left_out)
-    words = [f"left out {count}×: {reason}" for reason, count in counts.most_common(LONGEST_LIST)]
-    if len(counts) > LONGEST_LIST:
-        words.append(f"and {len(counts) - LONGEST_LIST} more reasons (summary.json)")
+    """What was left out, by reason, the most frequent ones first; few things by name, many by their number."""
+    by_reason: dict[str, list[str]] = {}
+    for entry in left_out:
+        # Networks diverge with a value of their own each, which summary.json has.
+        reason = DIVERGED if entry.reason.startswith(DIVERGED) else entry.reason
+        by_reason.setdefault(reason, []).append(entry.what)
+    in_order = sorted(by_reason.items(), key=lambda item: -len(item[1]))
+    words = [
+        f"left out {len(what)}×: {reason}" if len(what) > LONGEST_LIST else f"left out: {listed(what)} ({reason})"
+        for reason, what in in_order[:LONGEST_LIST]
+    ]
+    if len(in_order) > LONGEST_LIST:
+        words.append(f"and {len(in_order) - LONGEST_LIST} more reasons (summary.json)")
     return words
 
 
