@@ -27,6 +27,7 @@ def findings_blocks(project: Path) -> dict[str, str]:
         "switches": _switches(switches),
         "sd": _changed(switches, "sd", "SD"),
         "one map or two": _changed(switches, "posthoc_on", "NLL", "PCE"),
+        "bandwidth": _changed(switches, "posthoc_bandwidth", "NLL", "PCE"),
         "batches": _changed(switches, "metric_rows", "NLL", "PCE"),
         "second pass": _changed(switches, "map_centres", "NLL", "PCE"),
         "discrete targets": _discrete(robustness),
