@@ -1,7 +1,7 @@
 """Processor seconds of whole jobs by part, on data in the shape of three datasets: `make bench`.
 
 Each job runs in a process of its own: the networks of QRT with per-epoch records, trained as one stack, then evaluated
-under every chain of maps. Prints a table and saves it as benchmarks/results/jobs.json.
+under every chain of maps. Prints a table, the goals beside it, and saves both as benchmarks/results/jobs.json.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from engine import generated, machine
+from engine import Ratio, generated, machine
 from qrt.atomic import write_json
 from qrt.engine import trainer
 from qrt.engine.calibration_map import CalibrationMap, MapName, fit_map
@@ -34,6 +34,9 @@ from qrt.engine.validation import Validation
 RESULTS = Path(__file__).parent / "results" / "jobs.json"
 # Training rows, features, rows of validation, calibration and test.
 SHAPES = {"Yacht": (200, 6, 31), "Airfoil": (977, 5, 150), "Kin8nm": (5324, 8, 819)}
+MOST_SECONDS = {"Yacht": 5.5, "Kin8nm": 22.0}  # of a whole job
+MOST_RECORDS, MOST_MAPS = 0.10, 0.05  # shares of a job
+MAPS = "maps on training rows"  # a part of `evaluation`
 PARTS = ("start", "steps", "validation", "records", "evaluation", "other")
 BANDWIDTHS = (0.01, 0.05, 0.1, 0.2)
 POSTHOC: tuple[MapName, ...] = ("REFL", "KDE", "TRUNC")
@@ -48,16 +51,35 @@ def main() -> None:
     for name in SHAPES:
         child = subprocess.run([sys.executable, __file__, name], check=True, capture_output=True, text=True)
         jobs[name] = json.loads(child.stdout)
-        total = sum(jobs[name].values())
+        total = sum(jobs[name][part] for part in PARTS)
         shares = "".join(f"{jobs[name][part]:6.2f} {jobs[name][part] / total:4.0%} " for part in PARTS)
         print(f"{name:34}{total:12.2f}{shares}", flush=True)
-    write_json(RESULTS, {"machine": machine(), "jobs": jobs})
+    goals = [*_goals(jobs), _pandas_in_training()]
+    for goal in goals:
+        print(goal.line)
+    saved = [asdict(goal) | {"reached": goal.reached} for goal in goals]
+    write_json(RESULTS, {"machine": machine(), "jobs": jobs, "goals": saved})
+
+
+def _goals(jobs: Mapping[str, Mapping[str, float]]) -> Iterator[Ratio]:
+    for name, seconds in jobs.items():
+        total = sum(seconds[part] for part in PARTS)
+        if name in MOST_SECONDS:
+            yield Ratio(f"job on the shape of {name}, CPU seconds", total, "at most", MOST_SECONDS[name], "4 networks")
+        yield Ratio(f"records / job, {name}", seconds["records"] / total, "at most", MOST_RECORDS, "")
+        yield Ratio(f"{MAPS} / job, {name}", seconds[MAPS] / total, "at most", MOST_MAPS, "")
+
+
+def _pandas_in_training() -> Ratio:
+    check = "import sys, qrt.training.family_job; print(int('pandas' in sys.modules))"
+    child = subprocess.run([sys.executable, "-c", check], check=True, capture_output=True, text=True)
+    return Ratio("pandas imported by a training job", float(child.stdout), "at most", 0, "1: yes, 0: no")
 
 
 def run_job(rows: int, features: int, others: int) -> dict[str, float]:
     """Processor seconds of each part of one job in this process, its imports included."""
     torch.set_num_threads(1)
-    seconds = dict.fromkeys(PARTS, 0.0) | {"start": time.process_time()}
+    seconds = dict.fromkeys((*PARTS, MAPS), 0.0) | {"start": time.process_time()}
 
     def timed(part: str, owner: Any, name: str) -> None:
         function: Callable[..., Any] = getattr(owner, name)
@@ -74,11 +96,12 @@ def run_job(rows: int, features: int, others: int) -> dict[str, float]:
     timed("validation", Validation, "values")
     timed("records", trainer, "curve_records")
     timed("evaluation", sys.modules[__name__], "evaluate_network")
+    timed(MAPS, sys.modules[__name__], "evaluate_many_rows")
     data = generated(rows, features, validation=others, others=others)
     variants = [Variant(alpha=1.0, bandwidth=bandwidth) for bandwidth in BANDWIDTHS]
     for network in train_stack(data, variants, replace(TrainingSettings(), record_curves=True), 0):
         evaluate_network(network, data)
-    seconds["other"] = time.process_time() - sum(seconds.values())
+    seconds["other"] = time.process_time() - sum(seconds[part] for part in PARTS)
     return seconds
 
 
