@@ -21,9 +21,11 @@ from qrt.pages.agreement import agreement_page
 from qrt.pages.calibration import calibration_page
 from qrt.pages.disagreements import disagreements_page
 from qrt.pages.own_data import METHODS, OwnReport, own_data_page
+from qrt.pages.robustness import robustness_page
 from qrt.pages.scorecard import scorecard_page
 from qrt.pages.seeds import seeds_page
 from qrt.statistics.own_data import own_statistics
+from qrt.statistics.robustness import robustness_statistics
 from qrt.statistics.seeds import SeedStatistics, seed_statistics
 from qrt.study.artifacts import ARTIFACTS, FIGURES
 from support.browser import CHROMIUM, Browser
@@ -32,7 +34,7 @@ from support.mock_verdicts import HOSTILE, mock_agreements, mock_key_numbers, mo
 from support.seed_tables import METRICS, noisy_table
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH (Debian: apt install chromium)")
-PAGES = ("scorecard", "disagreements", "agreement", "own_data", "seeds")
+PAGES = ("scorecard", "disagreements", "agreement", "robustness", "own_data", "seeds")
 ALL_PAGES = (*PAGES, "calibration")  # the last one stands alone: it has no links
 DESKTOP, PHONE = 1400, 390
 
@@ -70,6 +72,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "scorecard": scorecard_page(verdicts, study, "3f9a12c0"),
         "disagreements": disagreements_page(verdicts, mock_key_numbers(), study),
         "agreement": agreement_page(*agreements, study, (path / "agreement.png").read_bytes()),
+        "robustness": robustness_page(
+            robustness_statistics(noisy_table(["a", HOSTILE], seeds=1), METRICS, {"a": 0.9}), study
+        ),
         "seeds": seeds_page(_seeds(), replace(study, seeds=3), (path / "agreement.png").read_bytes()),
         "calibration": calibration_page(_diagnosis(), HOSTILE, [HOSTILE, "long " * 50], "calibration.html"),
     }
