@@ -121,7 +121,8 @@ def _switches(switches: pd.DataFrame) -> str:
     without = int((switches["verdicts_changed"] == 0).sum())
     return (
         f"Of the {len(switches)} disagreements of paper and code, each changed alone under the paper's protocol, these "
-        f"change most verdicts: {', '.join(words)}; {without} change none (some act on networks that are not trained yet)."
+        f"change most verdicts: {', '.join(words)}; {without} change none "
+        "(some act on networks that are not trained yet)."
     )
 
 
