@@ -11,6 +11,8 @@ PYTHON ?= python3
 ENVIRONMENT := .venvs/$(shell cat requirements.lock pyproject.toml | cksum | cut -d ' ' -f 1)
 READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
+# Snakemake for many short jobs: each starts at once instead of importing pandas and PyTorch again.
+WARM_SNAKEMAKE := python -m qrt.running.warm_snakemake
 export PATH := $(BIN):$(PATH)
 # Some images of containers set it, and then each of hundreds of short jobs compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -37,19 +39,19 @@ $(READY): | requirements.lock pyproject.toml
 	@touch $@
 
 demo: environment ## the whole workflow on embedded datasets, into demo/
-	@snakemake --profile workflow/profiles/smoke
+	@$(WARM_SNAKEMAKE) --profile workflow/profiles/smoke
 	@snakemake --profile workflow/profiles/smoke --report report.html --quiet all
 	@sed -n 's/^\* //p' demo/results_*/statistics/scorecard/landing.rst | sed 's/\\//g'
 	@echo "Look first at file://$(CURDIR)/demo/paper_figures/scorecard.html; figures and tables are beside it."
 	@echo "The whole report: file://$(CURDIR)/demo/report.html"
 
 figures: environment ## draw every figure and table that there are results for, training nothing
-	@snakemake --cores all --config only_finished=true -- figures tables
+	@$(WARM_SNAKEMAKE) --cores all --config only_finished=true -- figures tables
 
 replication: environment ## draw everything again from the published results: no data, no network, no training
 	@python -m qrt restore
 	@for study in released paper; do
-		snakemake --cores all --configfile replication/$$study.yaml
+		$(WARM_SNAKEMAKE) --cores all --configfile replication/$$study.yaml
 		snakemake --configfile replication/$$study.yaml --report report_$$study.html --quiet all
 	done
 	@echo "Look first at file://$(CURDIR)/paper_figures/scorecard.html"
@@ -63,7 +65,7 @@ publish: environment ## pack the finished results of the study in STUDY (this fo
 	@trap 'rm -rf "$$drawn"' EXIT
 	@python -m qrt restore --folder "$$drawn"
 	@for study in released paper; do
-		snakemake --cores all --directory "$$drawn" --configfile replication/$$study.yaml
+		$(WARM_SNAKEMAKE) --cores all --directory "$$drawn" --configfile replication/$$study.yaml
 	done
 	@find paper_figures replication/released -type f ! -name README.md -delete
 	@cp "$$drawn"/paper_figures/*.* paper_figures/

@@ -4,7 +4,7 @@
     python benchmarks/load.py --shapes    the largest datasets of the paper: peak memory of each job
 
 Starting Python and PyTorch takes a tiny job most of its time, so 5,000 ordinary ones take hours. A few hundred of them
-show what users get; all 5,000 run with a Python that starts at once (`warm_python.py` of tests/support), which loads
+show what users get; all 5,000 run with a Python that starts at once (`qrt.running.warm_python`), which loads
 Snakemake more than any real study can. Prints tables and saves them in benchmarks/results/load.json.
 """
 
@@ -29,12 +29,9 @@ import yaml
 from measuring import PROJECT, Cost, OwnCpu, children_cpu, jobs_environment, machine, print_costs, snakemake, watched
 from qrt.atomic import write_json
 from qrt.running.study_files import StudyFiles
+from qrt.running.warm_python import warm_python
 from qrt.study.config import load_config, read_schema
 from shapes import measure_shapes
-
-sys.path.insert(0, str(PROJECT / "tests"))
-
-from support.warm_python import warm_python
 
 RESULTS = PROJECT / "benchmarks/results/load.json"
 SPLITS = 5

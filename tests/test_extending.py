@@ -179,16 +179,12 @@ def test_page_has_an_example_for_everything_in_its_table() -> None:
     assert all(example.steps for name, example in EXAMPLES.items() if name != "A claim")
 
 
-@pytest.mark.parametrize(
-    ("name", "commands"), [("A metric", {"evaluate", "figure"}), ("A calibration map", {"evaluate"})]
-)
-def test_what_acts_after_training_trains_nothing(
-    name: str, commands: set[str], project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("name", ["A metric", "A calibration map"])
+def test_what_acts_after_training_trains_nothing(name: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = planned(project, monkeypatch)
     extend(project, EXAMPLES[name])
     now = planned(project, monkeypatch)
-    assert {command for command in COMMANDS if now[command] != before[command]} == commands
+    assert {command for command in COMMANDS if now[command] != before[command]} == {"evaluate", "figure"}
 
 
 def omissions() -> list[tuple[str, str]]:

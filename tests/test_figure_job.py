@@ -115,6 +115,24 @@ def test_full_size_study_gives_the_statistics_of_every_comparison() -> None:
             assert len(statistics.tables[table]), (name, table)
 
 
+def test_methods_of_a_whole_experiment_that_were_not_run_are_named() -> None:
+    datasets = paper_names(4)
+    methods = mock_main_study(datasets, splits=2)
+    results = results_of(datasets, methods=methods[methods["experiment"] != "map_size"])
+    left_out = figure_statistics(FIGURES["fig09_map_size"], study_of(datasets), results).left_out
+    assert {entry.what for entry in left_out} == {f"QRTC-{size}" for size in (8, 32, 128, 512, 2048)}
+    assert {entry.reason for entry in left_out} == {"not run yet"}
+
+
+def test_a_figure_without_results_says_whether_they_failed_or_were_not_run() -> None:
+    datasets = paper_names(2)
+    study, methods = study_of(datasets), mock_main_study(datasets, splits=2)
+    failed = results_of(datasets, methods=methods.assign(status="diverged", reason="test NLL is inf"))
+    not_run = results_of(datasets, methods=methods.iloc[:0])
+    said = [list(figure_statistics(FIGURES["fig03_main"], study, results).notes) for results in (failed, not_run)]
+    assert said == [["no usable run of the compared methods on any dataset"], ["not run yet"]]
+
+
 def test_thirteen_methods_on_57_datasets_are_drawn(tmp_path: Path) -> None:
     datasets = paper_names()
     files = written(
@@ -289,3 +307,15 @@ def test_footer_names_few_things_that_are_left_out_and_counts_many() -> None:
     assert left_out_words([*diverged, *many])[0] == "left out 4×: no source has it"
     reasons = [LeftOut("a", 1, f"reason {number}") for number in range(5)]
     assert left_out_words(reasons)[-1] == "and 2 more reasons (summary.json)"
+    names = ["Yacht", "CPU", "MPG", "boston"]
+    ranks = LeftOut("rank tests of NLL", 4, f"no split in which all methods have a usable run: {', '.join(names)}")
+    assert left_out_words([ranks]) == [
+        "left out: rank tests of NLL (no split in which all methods have a usable run: 4 datasets)"
+    ]
+
+
+def test_footer_counts_many_methods_that_lack_the_same_datasets() -> None:
+    datasets = paper_names(9)
+    study, methods = study_of(datasets), mock_main_study(datasets, splits=2)
+    here = (methods["experiment"] == "map_size") & ~methods["dataset"].isin(datasets[:6])
+    assert "not run yet: 5 methods on 3 datasets ·" in footer_of("fig09_map_size", study, methods[~here])

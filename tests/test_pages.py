@@ -14,6 +14,7 @@ import pytest
 
 from qrt.claims.verdict import VERDICTS
 from qrt.pages.agreement import agreement_markdown, agreement_page
+from qrt.pages.changed_differences import CHANGED_DIFFERENCES, changed_differences, distances_to_published
 from qrt.pages.disagreements import disagreements_csv, disagreements_markdown, disagreements_page, in_order, sd_answer
 from qrt.pages.landing import landing_page
 from qrt.pages.page import Cell, Column, Html, Row, document, html, table, tag
@@ -25,6 +26,7 @@ from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import ALL_SWITCHES
 from qrt.pages.switches import SWITCHES as DESCRIBED
 from qrt.pages.value_table import with_noise
+from qrt.published import figure2
 from qrt.results.readings import study_on_datasets_of
 from qrt.statistics.agreement import Agreement
 from qrt.study.protocol import PROTOCOLS, Protocol
@@ -39,6 +41,8 @@ from support.mock_verdicts import (
     ON_TRAINING,
     SWITCHES,
     mock_agreements,
+    mock_by_dataset,
+    mock_differences,
     mock_key_numbers,
     mock_study,
     mock_verdicts,
@@ -68,7 +72,7 @@ def all_pages(study: StudyWords | None = None) -> dict[str, str]:
     verdicts, numbers, agreements = mock_verdicts(20, hostile=True), mock_key_numbers(), mock_agreements(hostile=True)
     return {
         "scorecard.html": scorecard_page(verdicts, study),
-        "disagreements.html": disagreements_page(verdicts, numbers, study),
+        "disagreements.html": disagreements_page(verdicts, numbers, mock_by_dataset(), study),
         "agreement.html": agreement_page(*agreements, study, b"png"),
     }
 
@@ -328,7 +332,7 @@ def test_disagreements_start_with_those_that_favour_methods_and_go_on_by_number(
     rows = [switch.row for switch in in_order()]
     first = [row for row in (13, 4) if row in rows]
     assert rows == [*first, *sorted(set(rows) - set(first))]
-    page = disagreements_page(mock_verdicts(20), mock_key_numbers(), mock_study())
+    page = disagreements_page(mock_verdicts(20), mock_key_numbers(), mock_by_dataset(), mock_study())
     assert re.findall(r'<section id="(\w+)"', page) == [switch.name for switch in in_order()]
 
 
@@ -346,8 +350,8 @@ def test_table_of_disagreements_has_numbers_before_and_after() -> None:
 
 def test_a_disagreement_says_why_it_matters_and_names_the_datasets_it_concerns() -> None:
     study = replace(mock_study(), affected={"pce": ("Yacht", HOSTILE), "sd": ()})
-    page = disagreements_page(mock_verdicts(5), mock_key_numbers(), study)
-    text = disagreements_markdown(mock_verdicts(5), mock_key_numbers(), study)
+    page = disagreements_page(mock_verdicts(5), mock_key_numbers(), mock_by_dataset(), study)
+    text = disagreements_markdown(mock_verdicts(5), mock_key_numbers(), mock_by_dataset(), study)
     assert "It concerns 2 datasets of this study: Yacht and &lt;img" in page
     assert (
         page.count("It concerns no dataset of this study.") == text.count("It concerns no dataset of this study.") == 1
@@ -383,8 +387,56 @@ def test_answer_without_numbers_says_that_it_cannot_be_given() -> None:
 def test_numbers_that_were_read_from_a_file_make_the_same_page(tmp_path: Path) -> None:
     mock_key_numbers().to_csv(tmp_path / "numbers.csv", index=False)
     read = pd.read_csv(tmp_path / "numbers.csv")
-    pages = [disagreements_page(mock_verdicts(9), numbers, mock_study()) for numbers in (mock_key_numbers(), read)]
+    study, differences = mock_study(), mock_by_dataset()
+    both = (mock_key_numbers(), read)
+    pages = [disagreements_page(mock_verdicts(9), numbers, differences, study) for numbers in both]
     assert pages[0] == pages[1]
+
+
+def test_differences_that_a_switch_changes_are_told_with_the_largest_first() -> None:
+    found = changed_differences(mock_differences())
+    assert list(found) == list(CHANGED_DIFFERENCES)
+    assert found[["switch", "method", "dataset"]].to_numpy().tolist() == [
+        ["x_scale", "QRTC", "boston"],
+        ["x_scale", "QRTC", "Yacht"],
+    ]
+    assert found[["before", "after"]].to_numpy().tolist() == [[0.0, 0.5], [-0.9, -0.65]]
+    yacht = figure2().set_index(["dataset", "method"]).loc[("Yacht", "QRTC")]
+    assert found["published"].iloc[1] == yacht["difference"]
+    page = disagreements_page(mock_verdicts(5), mock_key_numbers(), found, mock_study())
+    assert page.count("Datasets that change most") == 1
+
+
+def test_distance_to_the_published_values_is_in_units_of_the_joint_standard_error() -> None:
+    published = figure2()
+    published = published[published["method"] == "QRTC"].head(8)
+    found = pd.DataFrame(
+        {
+            "row": 1,
+            "switch": "posthoc_on",
+            "method": "QRTC",
+            "dataset": published["dataset"],
+            "published": published["difference"],
+            "published_standard_error": 0.3,
+            "before_standard_error": 0.4,
+            "after_standard_error": 0.0,
+            "before": published["difference"] + 0.5,
+            "after": published["difference"] - 0.6,
+        }
+    )
+    (row,) = distances_to_published(found).to_dict("records")
+    assert row == {"row": 1, "switch": "posthoc_on", "values": 8, "before": pytest.approx(1), "after": pytest.approx(2)}
+    assert distances_to_published(found.head(5)).empty
+
+
+def test_differences_are_compared_on_the_datasets_that_both_readings_have() -> None:
+    differences = mock_differences()
+    fewer = differences[(differences["reading"] == "x_scale") & (differences["dataset"] == "Yacht")]
+    beside = fewer.assign(reading=study_on_datasets_of("x_scale"), difference=-0.7)
+    study = differences[differences["reading"] == "study"]
+    found = changed_differences(pd.concat([study, fewer, beside], ignore_index=True))
+    assert set(found["dataset"]) == {"Yacht"}
+    assert set(found["before"]) == {-0.7}
 
 
 # --- all pages -------------------------------------------------------------------------------------------------------
@@ -413,7 +465,7 @@ def test_markdown_tables_keep_their_columns_whatever_the_cells_hold() -> None:
     verdicts, numbers, study = mock_verdicts(20, hostile=True), mock_key_numbers(), mock_study(hostile=True)
     for text in (
         scorecard_markdown(verdicts, study),
-        disagreements_markdown(verdicts, numbers, study),
+        disagreements_markdown(verdicts, numbers, mock_by_dataset(), study),
         agreement_markdown(*mock_agreements(hostile=True), study),
     ):
         assert HOSTILE not in text
@@ -439,7 +491,7 @@ def test_a_demonstration_says_so_everywhere_and_judges_nothing() -> None:
     lines = summary_lines(verdicts, study)
     texts = all_pages(study) | {
         "scorecard.md": scorecard_markdown(verdicts, study),
-        "disagreements.md": disagreements_markdown(verdicts, numbers, study),
+        "disagreements.md": disagreements_markdown(verdicts, numbers, mock_by_dataset(), study),
         "agreement.md": agreement_markdown(*mock_agreements(), study),
         "landing": landing_page(lines),
         "terminal": "\n".join(lines),

@@ -30,7 +30,7 @@ from qrt.statistics.seeds import SeedStatistics, seed_statistics
 from qrt.study.artifacts import ARTIFACTS, FIGURES
 from support.browser import CHROMIUM, Browser
 from support.mock_results import mock_methods
-from support.mock_verdicts import HOSTILE, mock_agreements, mock_key_numbers, mock_study, mock_verdicts
+from support.mock_verdicts import HOSTILE, mock_agreements, mock_by_dataset, mock_key_numbers, mock_study, mock_verdicts
 from support.seed_tables import METRICS, noisy_table
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH (Debian: apt install chromium)")
@@ -70,7 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pages = {
         "own_data": own_data_page([own], study.protocol, ""),
         "scorecard": scorecard_page(verdicts, study, "3f9a12c0"),
-        "disagreements": disagreements_page(verdicts, mock_key_numbers(), study),
+        "disagreements": disagreements_page(verdicts, mock_key_numbers(), mock_by_dataset(), study),
         "agreement": agreement_page(*agreements, study, (path / "agreement.png").read_bytes()),
         "robustness": robustness_page(
             robustness_statistics(noisy_table(["a", HOSTILE], seeds=1), METRICS, {"a": 0.9}), study

@@ -16,7 +16,7 @@ from conftest import PROJECT
 from qrt.claims import verdict_job
 from qrt.claims.claim import paper_claims
 from qrt.claims.verdict import VERDICTS
-from qrt.claims.verdict_job import KEY_NUMBERS, Pool, judge_readings, read_verdicts
+from qrt.claims.verdict_job import DIFFERENCES, KEY_NUMBERS, Pool, judge_readings, read_verdicts
 from qrt.results.readings import (
     OTHER,
     STUDY,
@@ -164,7 +164,8 @@ def test_claims_are_judged_under_every_reading(tmp_path: Path, monkeypatch: pyte
     empty = {kind: pd.DataFrame(columns=list(TABLES[kind][1])) for kind in ("curves", "predictions", "times", "maps")}
     pool = Pool(runs=runs, methods=methods_of(study, runs), dataset_table=table, **empty)
     in_part = [OTHER, "kernel_width", "map_centres"]  # these ask for other networks on every dataset
-    verdicts, numbers = judge_readings(study, pool, log=lambda line: None)
+    judged = judge_readings(study, pool, log=lambda line: None)
+    verdicts, numbers = judged.verdicts, judged.numbers
     assert verdicts.groupby("reading").size().to_dict() == dict.fromkeys(
         [*readings(study), *map(study_on_datasets_of, in_part)], len(claims)
     )
@@ -177,6 +178,10 @@ def test_claims_are_judged_under_every_reading(tmp_path: Path, monkeypatch: pyte
     assert "QRTC" in set(numbers[numbers["reading"] == STUDY]["method"])
     assert set(verdicts["verdict"]) <= set(VERDICTS)
     assert list(numbers.columns) == list(KEY_NUMBERS)
+    assert list(judged.differences.columns) == list(DIFFERENCES)
+    medians = judged.differences.groupby(["reading", "method"])["difference"].median()
+    of_nll = numbers[numbers["metric"] == "NLL"].set_index(["reading", "method"])["median_difference"]
+    pd.testing.assert_series_equal(medians.sort_index(), of_nll.sort_index(), check_names=False)
     # Three datasets cannot show what 44 would have to show.
     significance = verdicts[(verdicts["rule"] == "significantly_better") & (verdicts["reading"] == STUDY)]
     assert set(significance["verdict"]) <= {"inconclusive", "not run"}

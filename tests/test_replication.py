@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from conftest import PROJECT
+from qrt.documentation.progress import at_hand, steps
 from qrt.documentation.published import written_documents
 from qrt.documentation.written_block import with_block
 from qrt.errors import UserError
@@ -49,6 +52,38 @@ def test_published_results_are_of_one_version_of_the_code() -> None:
     manifest = read_manifest(ARCHIVE)
     assert len(manifest["codes"]) == 1 or manifest["mixed"]
     assert sum(path.stat().st_size for path in ARCHIVE.rglob("*")) < 80e6
+
+
+@published
+def test_every_published_network_belongs_to_one_step() -> None:
+    manifest, found = read_manifest(ARCHIVE), list(steps(PROJECT))
+    spent = manifest["cpu_hours"] + manifest["evaluation_cpu_hours"]
+    assert sum(step.spent for step in found) == pytest.approx(spent, abs=0.011)  # both were rounded
+    assert all(set(step.finished) <= set(step.planned) for step in found)
+    assert found[0].finished
+
+
+@published
+def test_a_step_lacks_a_dataset_whose_networks_are_not_all_there(tmp_path: Path) -> None:
+    for name in ("workflow/schemas/config.schema.yaml", "replication/steps.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / name, tmp_path / name)
+    (tmp_path / "replication/results/networks").mkdir(parents=True)
+    before = {step.name: step for step in steps(tmp_path)}
+    assert not any(step.finished or step.spent for step in before.values())
+    shutil.copy(ARCHIVE / "networks/Yacht.runs.parquet", tmp_path / "replication/results/networks")
+    after = {step.name: step for step in steps(tmp_path)}
+    assert after["1 released"].finished == after["2 paper"].finished == ("Yacht",)
+    assert not after["3 paper"].finished  # its times are not there
+    assert after["1 released"].left < before["1 released"].left
+
+
+def test_datasets_that_are_not_at_hand_are_those_that_the_mirror_lacks(shared_datasets: Path) -> None:
+    with (shared_datasets / "manifest.csv").open(encoding="utf-8", newline="") as manifest:
+        missing = {row["name"] for row in csv.DictReader(manifest) if not row["file"]}
+    plan = yaml.safe_load((PROJECT / "replication/steps.yaml").read_text(encoding="utf-8"))
+    assert set(plan["not_at_hand"]) == missing
+    assert at_hand(PROJECT) == 57 - len(missing)
 
 
 @published

@@ -11,6 +11,7 @@ from qrt import published
 from qrt.claims.claim import paper_claims
 from qrt.claims.judge import COLUMNS
 from qrt.claims.verdict import VERDICTS
+from qrt.pages.changed_differences import changed_differences
 from qrt.pages.study_words import StudyWords
 from qrt.statistics.agreement import Agreement, agreement_statistics, figure1_agreement, time_agreement
 from qrt.study.protocol import PROTOCOLS, Protocol
@@ -103,6 +104,27 @@ def _evidence(generator: np.random.Generator, word: str, left: str, right: str, 
         "smallest_detectable": 0.7,
         "detectable": "share of datasets on one side that a sign test at Holm's strictest level finds significant",
     }
+
+
+def mock_differences() -> pd.DataFrame:
+    """Test NLL minus that of BASE under the study and two switches, of which `x_scale` changes two datasets."""
+    study = pd.DataFrame(
+        {
+            "reading": "study",
+            "method": ["QRC", "QRTC", "QRTC", "QRTC"],
+            "dataset": ["Yacht", "Yacht", "boston", "a study of <mine>"],
+            "difference": [-0.25, -0.9, 0.0, 0.125],
+            "standard_error": 0.05,
+            "splits": 5,
+        }
+    )
+    scaled = study.assign(reading="x_scale", difference=[-0.25, -0.65, 0.5, 0.125])
+    return pd.concat([study, scaled, study.assign(reading="metric_rows")], ignore_index=True)
+
+
+def mock_by_dataset() -> pd.DataFrame:
+    """What the switches change on single datasets."""
+    return changed_differences(mock_differences())
 
 
 def mock_key_numbers(seed: int = 0) -> pd.DataFrame:

@@ -6,26 +6,14 @@ import atexit
 import os
 import subprocess
 import sys
-import tempfile
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
-from support.warm_python import warm_python
+from qrt.running.warm_snakemake import warm_programs
 
 SNAKEMAKE = (sys.executable, "-m", "snakemake")
 DRY_RUN = ("--dry-run", "--quiet", "rules", "reason")
-# What Snakemake and the commands of a study import of other packages. Their own modules are those of each call.
-_IMPORTS = (
-    *(
-        "snakemake.cli",
-        "snakemake.scheduling.job_scheduler",
-        "snakemake.executors.local",
-        "snakemake.report.html_reporter",
-    ),
-    *("torch", "pandas", "pyarrow.parquet", "scipy.stats", "sklearn", "jsonschema", "yaml"),
-    *("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf", "seaborn"),
-)
 
 
 def environment(**variables: str) -> dict[str, str]:
@@ -35,7 +23,7 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 def call_snakemake(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Snakemake in `folder` to its end. It and its jobs, hundreds in all tests, start at once (`warm_python`)."""
+    """Run Snakemake in `folder` to its end. It and its jobs, hundreds in all tests, start at once (`warm_programs`)."""
     variables = environment(**variables)
     command: tuple[str, ...] = SNAKEMAKE
     if sys.platform == "linux":
@@ -52,8 +40,7 @@ def _warm_programs() -> Path:
     """A folder with the warm Python, until this process ends."""
     stack = ExitStack()
     atexit.register(stack.close)
-    folder = stack.enter_context(tempfile.TemporaryDirectory())
-    return stack.enter_context(warm_python(Path(folder) / "bin", _IMPORTS, environment()))
+    return stack.enter_context(warm_programs(environment()))
 
 
 def planned_jobs(dry_run: subprocess.CompletedProcess[str]) -> dict[str, int]:

@@ -12,6 +12,7 @@ rule verdicts:
     output:
         verdicts=LAYOUT.statistics("verdicts", "verdicts.csv"),
         numbers=LAYOUT.statistics("verdicts", "key_numbers.csv"),
+        differences=LAYOUT.statistics("verdicts", "differences.csv"),
     log:
         LAYOUT.log("verdicts"),
     priority: 5  # takes longest of what comes last; figures are drawn beside it
@@ -29,7 +30,8 @@ rule verdicts:
         study=STUDY_JSON,
     shell:
         "python -m qrt verdicts --study {params.study:q} --datasets {input.datasets}"
-        " --verdicts {output.verdicts} --numbers {output.numbers} > {log} 2> >(tee -a {log} >&2)"
+        " --verdicts {output.verdicts} --numbers {output.numbers} --differences {output.differences}"
+        " > {log} 2> >(tee -a {log} >&2)"
 
 
 rule scorecard:
@@ -38,9 +40,11 @@ rule scorecard:
         datasets=rules.table3_datasets.output.csv,
         verdicts=rules.verdicts.output.verdicts,
         numbers=rules.verdicts.output.numbers,
+        differences=rules.verdicts.output.differences,
     output:
         multiext(LAYOUT.figure("scorecard", "")[:-1], ".csv", ".md"),
         multiext(LAYOUT.figure("disagreements", "")[:-1], ".csv", ".md"),
+        LAYOUT.figure("disagreements_by_dataset", "csv"),
         scorecard=report(
             LAYOUT.figure("scorecard", "html"),
             caption="../report/scorecard.rst",
@@ -69,7 +73,8 @@ rule scorecard:
         folder=subpath(output.scorecard, parent=True),
     shell:
         "python -m qrt scorecard --study {params.study:q} --datasets {input.datasets} --verdicts {input.verdicts}"
-        " --numbers {input.numbers} --out {params.folder} --landing {output.landing} > {log} 2> >(tee -a {log} >&2)"
+        " --numbers {input.numbers} --differences {input.differences} --out {params.folder} --landing {output.landing}"
+        " > {log} 2> >(tee -a {log} >&2)"
 
 
 rule agreement:

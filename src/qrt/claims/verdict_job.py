@@ -35,6 +35,23 @@ KEY_NUMBERS: dict[str, str] = {
     "p_holm": "Wilcoxon's p-value of the pair after Holm's correction",
     "significant": "whether the difference is significant",
 }
+DIFFERENCES: dict[str, str] = {
+    "reading": KEY_NUMBERS["reading"],
+    "method": "method of the main comparison",
+    "dataset": "name of the dataset, one of the non-discrete ones",
+    "difference": "test NLL of the method minus that of BASE, mean over splits",
+    "standard_error": "its standard error over splits",
+    "splits": "splits with usable runs of both",
+}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What came out under every reading."""
+
+    verdicts: pd.DataFrame  # columns of `qrt.claims.judge` after `reading`
+    numbers: pd.DataFrame  # KEY_NUMBERS
+    differences: pd.DataFrame  # DIFFERENCES
 
 
 @dataclass(frozen=True)
@@ -50,14 +67,14 @@ class Pool:
     dataset_table: pd.DataFrame
 
 
-def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The verdicts (columns of `qrt.claims.judge` after `reading`) and the key numbers of every reading.
+def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None]) -> Judged:
+    """The verdicts, the key numbers and the differences of every reading.
 
     A reading whose networks were trained on some datasets only is followed by the study's own on the same datasets, so
     that what a switch changes is not mixed up with what fewer datasets change.
     """
     methods = read_methods(pool.runs, study, pool.methods)
-    verdicts, numbers = [], []
+    verdicts, numbers, differences = [], [], []
     remembered: dict[tuple[Any, ...], Any] = {}
     evidence = Evidence(
         methods=pool.methods,
@@ -76,6 +93,7 @@ def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None]) -
         judged = judge(paper_claims(), workings)
         verdicts.append(judged.assign(reading=reading)[["reading", *judged.columns]])
         numbers.extend(_key_numbers(reading, workings))
+        differences.append(_differences(reading, workings))
         log(f"{reading}: {_counts(judged)}")
 
     for reading, protocol in readings(study).items():
@@ -85,7 +103,11 @@ def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None]) -
         fewer = on_datasets_of(methods[reading], pool.methods)
         if fewer is not None and len(fewer):
             add(study_on_datasets_of(reading), replace(evidence, methods=fewer))
-    return pd.concat(verdicts, ignore_index=True), pd.DataFrame(numbers, columns=list(KEY_NUMBERS))
+    return Judged(
+        pd.concat(verdicts, ignore_index=True),
+        pd.DataFrame(numbers, columns=list(KEY_NUMBERS)),
+        pd.concat(differences, ignore_index=True),
+    )
 
 
 def with_frozen_verdicts(verdicts: pd.DataFrame, path: Path) -> pd.DataFrame:
@@ -144,6 +166,13 @@ def _key_numbers(reading: str, workings: Workings) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _differences(reading: str, workings: Workings) -> pd.DataFrame:
+    found = workings.comparison(MAIN_FIGURE).tables["per_dataset"].dropna(subset=["difference"])
+    found = found[found["metric"] == "NLL"].drop(columns=["standard_error", "splits"])
+    renamed = {"difference_standard_error": "standard_error", "common_splits": "splits"}
+    return found.rename(columns=renamed).assign(reading=reading)[list(DIFFERENCES)]
 
 
 def _counts(verdicts: pd.DataFrame) -> str:

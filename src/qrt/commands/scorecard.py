@@ -13,6 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--datasets", type=Path, required=True, help="Table 3 as CSV")
     parser.add_argument("--verdicts", type=Path, required=True)
     parser.add_argument("--numbers", type=Path, required=True)
+    parser.add_argument("--differences", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True, help="folder for scorecard.* and disagreements.*")
     parser.add_argument("--landing", type=Path, required=True, help="text of the report's first page")
 
@@ -25,6 +26,7 @@ def run(options: argparse.Namespace) -> None:
     from qrt.claims.frozen import frozen_state
     from qrt.claims.verdict_job import read_verdicts
     from qrt.pages import disagreements, scorecard
+    from qrt.pages.changed_differences import changed_differences
     from qrt.pages.landing import landing_page
     from qrt.pages.readings import TITLE, summary_lines
     from qrt.pages.study_words import study_words
@@ -32,6 +34,7 @@ def run(options: argparse.Namespace) -> None:
     from qrt.study.config import StudyConfig
 
     verdicts, numbers = read_verdicts(options.verdicts), pd.read_csv(options.numbers)
+    by_dataset = changed_differences(pd.read_csv(options.differences))
     config = StudyConfig.from_facts(options.study)
     finished = StudyNetworks(config).finished_datasets()
     study = study_words(config, pd.read_csv(options.datasets), finished)
@@ -41,8 +44,11 @@ def run(options: argparse.Namespace) -> None:
     write_text(options.out / "scorecard.md", scorecard.scorecard_markdown(verdicts, study, frozen))
     table = disagreements.disagreements_csv(verdicts, numbers, study)
     write_text(options.out / "disagreements.csv", table.to_csv(index=False))
-    write_text(options.out / "disagreements.html", disagreements.disagreements_page(verdicts, numbers, study))
-    write_text(options.out / "disagreements.md", disagreements.disagreements_markdown(verdicts, numbers, study))
+    write_text(options.out / "disagreements_by_dataset.csv", by_dataset.to_csv(index=False))
+    page = disagreements.disagreements_page(verdicts, numbers, by_dataset, study)
+    write_text(options.out / "disagreements.html", page)
+    text = disagreements.disagreements_markdown(verdicts, numbers, by_dataset, study)
+    write_text(options.out / "disagreements.md", text)
     lines = summary_lines(verdicts, study)
     write_text(options.landing, landing_page(lines))
     print("\n".join([TITLE, *lines]))

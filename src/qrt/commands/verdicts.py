@@ -13,10 +13,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--datasets", type=Path, required=True, help="Table 3 as CSV")
     parser.add_argument("--verdicts", type=Path, required=True)
     parser.add_argument("--numbers", type=Path, required=True)
+    parser.add_argument("--differences", type=Path, required=True)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write verdicts and key numbers."""
+    """Write verdicts, key numbers and differences."""
     import pandas as pd
 
     from qrt.atomic import write_text
@@ -38,9 +39,10 @@ def run(options: argparse.Namespace) -> None:
         **{kind: of_kind(kind) for kind in ("runs", "curves", "predictions", "methods", "times", "maps")},
         dataset_table=pd.read_csv(options.datasets),
     )
-    verdicts, numbers = judge_readings(study, pool, log=print)
+    judged = judge_readings(study, pool, log=print)
     frozen = options.verdicts.with_name(FROZEN_VERDICTS)
-    verdicts = with_frozen_verdicts(verdicts, frozen)
+    verdicts = with_frozen_verdicts(judged.verdicts, frozen)
     write_text(frozen, frozen_verdicts(verdicts).to_csv(index=False))
     write_text(options.verdicts, verdicts.to_csv(index=False))
-    write_text(options.numbers, numbers.to_csv(index=False))
+    write_text(options.numbers, judged.numbers.to_csv(index=False))
+    write_text(options.differences, judged.differences.to_csv(index=False))

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from qrt.text.formats import escape_markdown
+from qrt.documentation.written_block import markdown_table
+from qrt.pages.changed_differences import distances_to_published
+from qrt.pages.value_table import with_noise
 from qrt.text.words import counted, number, p_value, percent
 
 PROTOCOLS = {"paper": "paper_figures", "released": "replication/released"}  # where each one's tables are
@@ -21,7 +23,7 @@ def findings_blocks(project: Path) -> dict[str, str]:
     def tables(name: str) -> dict[str, pd.DataFrame]:
         return {protocol: pd.read_csv(project / folder / f"{name}.csv") for protocol, folder in PROTOCOLS.items()}
 
-    switches, robustness = tables("disagreements"), tables("robustness")
+    switches, robustness, by_dataset = tables("disagreements"), tables("robustness"), tables("disagreements_by_dataset")
     return {
         "agreement": _agreement(pd.read_csv(project / PROTOCOLS["released"] / "agreement.csv")),
         "switches": _switches(switches),
@@ -30,16 +32,13 @@ def findings_blocks(project: Path) -> dict[str, str]:
         "bandwidth": _changed(switches, "posthoc_bandwidth", "NLL", "PCE"),
         "batches": _changed(switches, "metric_rows", "NLL", "PCE"),
         "second pass": _changed(switches, "map_centres", "NLL", "PCE"),
+        "second pass by dataset": _on_datasets(by_dataset, "map_centres", "QRTC"),
+        "distance to published": _distances(by_dataset["released"]),
+        "constant columns": _on_datasets(by_dataset, "x_scale", "QRTC", "QRC"),
         "discrete targets": _discrete(robustness),
         "single splits": _single_splits(robustness),
         "seeds": _seeds(tables("seeds")),
     }
-
-
-def _table(*rows: tuple[str, ...]) -> str:
-    """A Markdown table whose first row is its head."""
-    head, *body = [[escape_markdown(cell) for cell in row] for row in rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *body))
 
 
 def _agreement(points: pd.DataFrame) -> str:
@@ -54,7 +53,7 @@ def _agreement(points: pd.DataFrame) -> str:
         inside = f"{int(tested['inside'].sum())} of {counted(len(tested), 'dataset')}"
         signs = f"{int(of_method['same_sign'].sum())} of {len(of_method)}"
         rows.append((str(method), inside, signs, "; ".join(outside) or "none"))
-    return _table(*rows)
+    return markdown_table(*rows)
 
 
 def _switches(disagreements: Mapping[str, pd.DataFrame]) -> str:
@@ -69,7 +68,7 @@ def _switches(disagreements: Mapping[str, pd.DataFrame]) -> str:
         topic = str(next(iter(found.values())).loc[row, "topic"])
         rows.append((str(row), topic, *counts))
     unchanged = ", ".join(str(row) for row in sorted(changed[changed == 0].index))
-    return _table(*rows) + (f"\n\nNo verdict changes with rows {unchanged}." if unchanged else "")
+    return markdown_table(*rows) + (f"\n\nNo verdict changes with rows {unchanged}." if unchanged else "")
 
 
 def _changed(disagreements: Mapping[str, pd.DataFrame], switch: str, *metrics: str) -> str:
@@ -88,11 +87,30 @@ def _changed(disagreements: Mapping[str, pd.DataFrame], switch: str, *metrics: s
                 values = (f"{before} → {after}" for before, after in (lower, median, holm))
                 rows.append((protocol, str(row["metric"]), str(row["method"]), *values))
     if rows:
-        return _table(head, *rows)
+        return markdown_table(head, *rows)
     return "None of these numbers changes." if compared else "Nothing has been run for this yet."
 
 
 _WHEN = ("before", "after")
+
+
+def _on_datasets(tables: Mapping[str, pd.DataFrame], switch: str, *methods: str) -> str:
+    """Test NLL minus that of BASE on single datasets before and after a switch is changed, and as published."""
+    rows: Rows = [("protocol", "dataset", "method", "this protocol", "switch changed", "published")]
+    for protocol, table in tables.items():
+        for row in table[(table["switch"] == switch) & table["method"].isin(methods)].to_dict("records"):
+            values = (with_noise(row[name], row[f"{name}_standard_error"]) for name in ("before", "after", "published"))
+            rows.append((protocol, row["dataset"], row["method"], *values))
+    return markdown_table(*rows) if len(rows) > 1 else "Nothing has been run for this yet."
+
+
+def _distances(by_dataset: pd.DataFrame) -> str:
+    """How far the values that a switch changes are from the published ones, before and after."""
+    rows: Rows = [("row", "switch", "values that change", "distance as released", "distance with the switch changed")]
+    for row in distances_to_published(by_dataset).to_dict("records"):
+        distances = (number(row[when], 2) for when in ("before", "after"))
+        rows.append((str(row["row"]), row["switch"], str(row["values"]), *distances))
+    return markdown_table(*rows) if len(rows) > 1 else "Nothing has been run for this yet."
 
 
 def _discrete(robustness: Mapping[str, pd.DataFrame]) -> str:
@@ -103,7 +121,7 @@ def _discrete(robustness: Mapping[str, pd.DataFrame]) -> str:
         for targets, means in (wide < 0).groupby("targets"):
             counts = (means["NLL"].sum(), means["CRPS"].sum(), means.all(axis=1).sum())
             rows.append((protocol, str(targets), str(len(means)), *(str(int(one)) for one in counts)))
-    return _table(*rows)
+    return markdown_table(*rows)
 
 
 def _single_splits(robustness: Mapping[str, pd.DataFrame]) -> str:
@@ -113,7 +131,7 @@ def _single_splits(robustness: Mapping[str, pd.DataFrame]) -> str:
         for (metric, method), means in chosen.groupby(["metric", "method"], sort=False):
             decides = int(means["one_split_decides"].sum())
             rows.append((protocol, str(metric), f"{method} − BASE", f"{decides} of {counted(len(means), 'dataset')}"))
-    return _table(*rows)
+    return markdown_table(*rows)
 
 
 def _seeds(seeds: Mapping[str, pd.DataFrame]) -> str:
@@ -134,4 +152,4 @@ def _seeds(seeds: Mapping[str, pd.DataFrame]) -> str:
             rows.append(
                 (protocol, str(metric), f"{method} − {baseline}", str(len(of_pair)), share, f"{same} of {tested}")
             )
-    return _table(*rows) if len(rows) > 1 else "No dataset has results of several seeds yet."
+    return markdown_table(*rows) if len(rows) > 1 else "No dataset has results of several seeds yet."

@@ -10,6 +10,9 @@ import pandas as pd
 
 from qrt.claims.verdict import VERDICTS
 from qrt.data.sheet import paper_datasets
+from qrt.documentation.progress import at_hand, steps
+from qrt.pages.changed_differences import distances_to_published
+from qrt.pages.switches import BY_NAME
 from qrt.text.formats import escape_markdown
 from qrt.text.words import counted, number
 
@@ -32,7 +35,7 @@ def front_page(project: Path) -> str:
     agreement = pd.read_csv(project / "replication/released/agreement.csv")
     switches = pd.read_csv(project / "paper_figures/disagreements.csv").drop_duplicates("switch")
     parts = [
-        _what_was_done(manifest),
+        _what_was_done(project, manifest),
         "",
         *_abstract(paper, released),
         "",
@@ -41,7 +44,7 @@ def front_page(project: Path) -> str:
         "",
         _switches(switches),
         "",
-        _agreement(agreement),
+        f"{_agreement(agreement)} {_followed(project)}".strip(),
         "",
         "[Scorecard](paper_figures/scorecard.md) · [what paper and code disagree on](paper_figures/disagreements.md) · "
         "[agreement with the published numbers](replication/released/agreement.md) · "
@@ -59,27 +62,16 @@ def _claims(path: Path) -> pd.DataFrame:
     return claims[claims["by_definition"].astype(str) != "True"]
 
 
-def _what_was_done(manifest: dict[str, Any]) -> str:
-    families, total = manifest["families"], len(paper_datasets())
-
-    def finished(name: str) -> int:
-        """Datasets on which a family is finished, whichever scale of x they have (row 13)."""
-        return len({*families.get(name, ()), *families.get(f"{name}.epsilon", ())})
-
-    parts = {
-        "the main comparison under the released code's protocol": finished("mlp-3.qrt.scale.second_pass"),
-        "under the paper's": finished("mlp-3.qrt.variance.same_pass"),
-        "regularisation (QREGC), paper": finished("mlp-3.qreg.variance.nll.same_pass"),
-        "regularisation, released": finished("mlp-3.qreg.scale.objective.second_pass"),
-        "ablations": finished("mlp-3.ablation.variance.trained"),
-    }
+def _what_was_done(project: Path, manifest: dict[str, Any]) -> str:
+    finished = {step.name: len(step.finished) for step in steps(project)}
     cost = manifest["cpu_hours"] + manifest["evaluation_cpu_hours"]
-    words = ", ".join(f"{what} on {count} datasets" for what, count in parts.items() if count)
     return (
         f"**So far**: {manifest['networks']:,} networks on {counted(len(manifest['datasets']), 'dataset')} of the "
-        f"paper's {total}, five splits each: {words}. It took {_hours(cost)} of one core; "
-        f"the authors' whole study took {PUBLISHED_CPU_HOURS:,} hours. The rest is planned in "
-        "[replication/steps.yaml](replication/steps.yaml)."
+        f"paper's {len(paper_datasets())} ({at_hand(project)} are at hand), five splits each, in {_hours(cost)} of one "
+        f"core; the authors' whole study took {PUBLISHED_CPU_HOURS:,} hours. The main comparison is there for "
+        f"{finished['1 released']} datasets under the released code's protocol and {finished['2 paper']} under the "
+        f"paper's, regularisation (QREGC) for {finished['4 released']} and {finished['3 paper']}; ablations for "
+        f"{finished['5 paper']}. [All that is done and left](replication/README.md#steps)."
     )
 
 
@@ -136,3 +128,16 @@ def _agreement(points: pd.DataFrame) -> str:
             f"{int(rows['same_sign'].sum())}"
         )
     return f"Agreement with the published Figure 2 (released protocol): {'; '.join(words)}."
+
+
+def _followed(project: Path) -> str:
+    """The disagreement whose setting the published numbers tell most clearly."""
+    distances = distances_to_published(pd.read_csv(project / "replication/released/disagreements_by_dataset.csv"))
+    if distances.empty:
+        return ""
+    most = distances.loc[(distances["after"] - distances["before"]).abs().idxmax()]
+    return (
+        f"Of all disagreements, {BY_NAME[most['switch']].topic} (row {most['row']}) moves our values most against the "
+        f"published ones: they are {number(most['before'], 2)} standard errors apart (root mean square) as released, "
+        f"{number(most['after'], 2)} as the paper has it."
+    )

@@ -1,4 +1,4 @@
-"""Write the numbers of the published results into README.md and docs/findings.md: `make publish` does it."""
+"""Write the numbers of the published results into README.md and other documents: `make publish` does it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from qrt.atomic import write_text
 from qrt.documentation.findings import findings_blocks
 from qrt.documentation.front_page import front_page
+from qrt.documentation.progress import progress_table
 from qrt.documentation.written_block import with_block
 
 
@@ -17,7 +18,12 @@ def written_documents(project: Path) -> dict[Path, str]:
     text = findings.read_text(encoding="utf-8")
     for name, block in findings_blocks(project).items():
         text = with_block(text, name, block)
-    return {readme: with_block(readme.read_text(encoding="utf-8"), "results", front_page(project)), findings: text}
+    steps = project / "replication/README.md"
+    return {
+        readme: with_block(readme.read_text(encoding="utf-8"), "results", front_page(project)),
+        findings: text,
+        steps: with_block(steps.read_text(encoding="utf-8"), "steps", progress_table(project)),
+    }
 
 
 def main() -> None:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from qrt.claims.judge import COLUMNS as VERDICTS
-from qrt.claims.verdict_job import KEY_NUMBERS
+from qrt.claims.verdict_job import DIFFERENCES, KEY_NUMBERS
 from qrt.data.sheet import paper_datasets
 from qrt.documentation.outputs_on_disk import bytes_of_study
 from qrt.figures.kinds import table_columns
+from qrt.pages.changed_differences import CHANGED_DIFFERENCES
 from qrt.results.tables import TABLES
 from qrt.statistics import robustness
 from qrt.statistics.own_data import COMPARISONS, SCORES
@@ -100,6 +101,8 @@ def documentation() -> str:
     text += _VERDICTS
     text += _table("verdicts.csv", {"reading": KEY_NUMBERS["reading"]} | VERDICTS)
     text += _table("key_numbers.csv", KEY_NUMBERS)
+    text += _table("differences.csv", DIFFERENCES)
+    text += _table("disagreements_by_dataset.csv", CHANGED_DIFFERENCES)
     text += _ROBUSTNESS
     text += _table("robustness.csv", robustness.PER_DATASET) + _table("summary.csv", robustness.SUMMARY)
     text += _SEEDS

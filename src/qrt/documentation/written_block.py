@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qrt.errors import UserError
+from qrt.text.formats import escape_markdown
 
 
 def with_block(text: str, name: str, block: str) -> str:
@@ -12,3 +13,9 @@ def with_block(text: str, name: str, block: str) -> str:
         raise UserError(f"the document has no lines {begin!r} and {end!r} to write between")
     before, rest = text.split(begin, 1)
     return f"{before}{begin}\n{block}\n{end}{rest.split(end, 1)[1]}"
+
+
+def markdown_table(*rows: tuple[str, ...]) -> str:
+    """A Markdown table whose first row is its head."""
+    head, *body = [[escape_markdown(cell) for cell in row] for row in rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *body))

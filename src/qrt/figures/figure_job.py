@@ -63,7 +63,11 @@ def not_run_words(left_out: Sequence[LeftOut], datasets: Sequence[str]) -> str:
         method for method, on, dataset in (what.partition(" on ") for what in missing) if on and dataset in datasets
     )
     methods = [what for what in missing if what not in datasets and what.partition(" on ")[0] not in on_some]
-    words = [*methods, *(f"{method} on {counted(count, 'dataset')}" for method, count in on_some.items())]
+    words = list(methods)
+    for count in dict.fromkeys(on_some.values()):
+        alike = [method for method, times in on_some.items() if times == count]
+        named = ", ".join(alike) if len(alike) <= LONGEST_LIST else counted(len(alike), "method")
+        words.append(f"{named} on {counted(count, 'dataset')}")
     words += [counted(len(whole), "dataset")] if whole else []
     return f"{NOT_RUN}: {', '.join(words)}" if words else ""
 
@@ -73,7 +77,7 @@ def left_out_words(left_out: Sequence[LeftOut]) -> list[str]:
     by_reason: dict[str, list[str]] = {}
     for entry in left_out:
         # Networks diverge with a value of their own each, which summary.json has.
-        reason = DIVERGED if entry.reason.startswith(DIVERGED) else entry.reason
+        reason = DIVERGED if entry.reason.startswith(DIVERGED) else _short(entry)
         by_reason.setdefault(reason, []).append(entry.what)
     in_order = sorted(by_reason.items(), key=lambda item: -len(item[1]))
     words = [
@@ -83,6 +87,13 @@ def left_out_words(left_out: Sequence[LeftOut]) -> list[str]:
     if len(in_order) > LONGEST_LIST:
         words.append(f"and {len(in_order) - LONGEST_LIST} more reasons (summary.json)")
     return words
+
+
+def _short(entry: LeftOut) -> str:
+    """The reason, in which a long list of datasets (outside the rank tests) becomes their number."""
+    why, colon, names = entry.reason.partition(": ")
+    is_long = colon and entry.count > LONGEST_LIST and names.count(", ") + 1 == entry.count
+    return f"{why}: {counted(entry.count, 'dataset')}" if is_long else entry.reason
 
 
 def _leaves_discrete_out(artifact: Artifact) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from qrt.pages.changed_differences import CAPTION, largest
+from qrt.pages.changed_differences import SHOWN as DATASET_COLUMNS
 from qrt.pages.claim_card import badge, claim_links
 from qrt.pages.page import (
     Cell,
@@ -25,6 +27,7 @@ from qrt.pages.page import (
 from qrt.pages.readings import ChangedVerdicts, beside, changed_by_switch, presentable
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import BY_NAME, SWITCHES, Switch
+from qrt.pages.value_table import markdown_table, value_table
 from qrt.results.readings import STUDY
 from qrt.text.formats import escape_markdown, to_markdown
 from qrt.text.words import count, counted, is_missing, listed, number, p_value, percent
@@ -190,14 +193,19 @@ def _number_words(numbers: pd.DataFrame, changed: pd.DataFrame) -> str:
     )
 
 
-def disagreements_page(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, study: StudyWords) -> str:
+def disagreements_page(
+    verdicts: pd.DataFrame, key_numbers: pd.DataFrame, by_dataset: pd.DataFrame, study: StudyWords
+) -> str:
     """One section per switch, in the order of `in_order`."""
     lede = (
         f"The paper's text and the released code disagree in {len(SWITCHES)} points. Here each is changed alone, "
         f"everything else as in this study. Protocol: {study.protocol}. {study.basis}."
     )
     changes = changed_by_switch(presentable(verdicts, study))
-    parts = [_switch_section(switch, changes[switch.name], key_numbers, study) for switch in in_order()]
+    parts = [
+        _switch_section(switch, changes[switch.name], key_numbers, largest(by_dataset, switch.name), study)
+        for switch in in_order()
+    ]
     overview = _overview(changes, key_numbers, study)
     return document(
         "Disagreements", lede, overview, *parts,
@@ -236,7 +244,9 @@ def _overview(changes: dict[str, ChangedVerdicts], key_numbers: pd.DataFrame, st
     return table("overview", columns, rows, caption="All of them at a glance")
 
 
-def _switch_section(switch: Switch, found: ChangedVerdicts, key_numbers: pd.DataFrame, study: StudyWords) -> Html:
+def _switch_section(
+    switch: Switch, found: ChangedVerdicts, key_numbers: pd.DataFrame, differences: pd.DataFrame, study: StudyWords
+) -> Html:
     numbers = before_and_after(key_numbers, switch.name)
     changed = _changed_rows(numbers)
     own = switch.setting(study.settings)
@@ -259,6 +269,9 @@ def _switch_section(switch: Switch, found: ChangedVerdicts, key_numbers: pd.Data
     parts.append(paragraph(_number_words(numbers, changed)))
     if len(changed):
         parts.append(details("Numbers that change", _number_table(switch, changed)))
+    if len(differences) and not study.demonstration:  # it has the published values beside ours
+        table_of_datasets = value_table(f"{switch.name}-datasets", differences, DATASET_COLUMNS, CAPTION)
+        parts.append(details("Datasets that change most", table_of_datasets))
     heading = joined([f"{switch.row}. {switch.topic} ", tag("small", f"{switch.name} · acts {switch.acts}")])
     return section(switch.name, heading, *parts)
 
@@ -306,7 +319,9 @@ def _step(row: dict[str, Any], name: str, write: Any) -> Cell:
     return Cell(words if before or after else "", "" if is_missing(key) else float(key))
 
 
-def disagreements_markdown(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, study: StudyWords) -> str:
+def disagreements_markdown(
+    verdicts: pd.DataFrame, key_numbers: pd.DataFrame, by_dataset: pd.DataFrame, study: StudyWords
+) -> str:
     """The page as Markdown."""
     changes = changed_by_switch(presentable(verdicts, study))
     lines = [
@@ -344,6 +359,8 @@ def disagreements_markdown(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, st
             lines.append(to_markdown(renamed, "Verdicts that change"))
         if len(changed):
             lines.append(to_markdown(_markdown_numbers(changed), "Numbers of the main comparison that change"))
+        if len(differences := largest(by_dataset, switch.name)) and not study.demonstration:
+            lines.append(markdown_table(differences, DATASET_COLUMNS, CAPTION))
     return "\n".join(lines)
 
 

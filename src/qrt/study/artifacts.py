@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -10,7 +10,7 @@ from qrt.study.compared import Compared
 from qrt.study.protocol import Protocol
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from qrt.study.experiments import Experiment
 
 DatasetSet = Literal["non_discrete", "all"]
 
@@ -37,12 +37,12 @@ class MethodComparison:
             return self
         return replace(self, baseline=BASE_TRAIN if protocol.ablation_baseline == "train" else BASE)
 
-    def among(self, methods: pd.DataFrame) -> tuple[Compared, ...]:
-        """The compared methods without the baseline; those of whole experiments in the order of the results."""
+    def among(self, planned: Mapping[str, Experiment]) -> tuple[Compared, ...]:
+        """The compared methods without the baseline; those of whole experiments as the study has planned them."""
         compared = list(self.compared)
-        for experiment in self.whole:
-            names = methods.loc[methods["experiment"] == experiment, "method"].unique()
-            compared += [Compared(experiment, name, name) for name in names]
+        for name in self.whole:
+            methods = planned[name].methods if name in planned else ()
+            compared += [Compared(name, method.name, method.name) for method in methods]
         return tuple(method for method in compared if method != self.baseline)
 
     @property

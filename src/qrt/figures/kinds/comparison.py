@@ -11,10 +11,11 @@ import pandas as pd
 from qrt.data.sheet import paper_datasets
 from qrt.figures.figure_kind import Needs, Results
 from qrt.statistics.columns import COMPARISON
-from qrt.statistics.figure_statistics import FigureStatistics
+from qrt.statistics.figure_statistics import NOT_RUN, FigureStatistics
 from qrt.statistics.metrics import figure_metrics
 from qrt.study.artifacts import DISCRETE, Artifact, MethodComparison
 from qrt.study.config import StudyConfig
+from qrt.study.experiments import plan_study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,14 +77,20 @@ def compared_statistics(
     suffixes = figure_metrics(study.protocol)
     statistics = compare(
         results.methods,
-        comparison.among(results.methods),
+        comparison.among(plan_study(study).experiments),
         comparison.baseline,
         {metric: suffixes[metric] for metric in comparison.metrics},
         _dataset_set(comparison, study, results),
         study.protocol.cohens_d,
         results.discreteness,
     )
-    return replace(statistics, tables={name: statistics.tables[name] for name in tables})
+    # Said here and not where it is found: the code that judges was frozen before the run.
+    waiting = not statistics.datasets and all(entry.reason == NOT_RUN for entry in statistics.left_out)
+    return replace(
+        statistics,
+        tables={name: statistics.tables[name] for name in tables},
+        notes=(NOT_RUN,) if waiting else statistics.notes,
+    )
 
 
 def _dataset_set(comparison: MethodComparison, study: StudyConfig, results: Results) -> list[str]:

@@ -3,35 +3,42 @@
 Most of a tiny job is the import of PyTorch, most of a dry run that of Snakemake. A server imports what they import and
 forks for each call; a small client, first on the PATH, hands over its arguments, folder, environment and output, and
 ends with the status of the call. Any other call of `python` is passed on to the real one. A call runs in a process of
-the server's: what is killed by its number or its group needs the real Python.
+the server's: a client that is asked to end (SIGTERM, SIGHUP) asks the call to, but one that is killed leaves it behind.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
+import struct
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 MODULES = ("qrt", "snakemake")  # that run warm
+_SOCKET = "socket"  # in the folder of the server
+_PROCESS = struct.Struct("i")  # number of the process of a call
+
+
+class WarmPythonError(RuntimeError):
+    """There is no warm Python on this machine."""
 
 
 @contextmanager
 def warm_python(folder: Path, imports: Sequence[str], environment: dict[str, str]) -> Iterator[Path]:
-    """A new folder with a `python` that has `imports` ready, as long as the context lasts; the path should be short."""
+    """A new folder with a `python` that has `imports` ready, as long as the context lasts."""
     import shlex
     import subprocess
 
     folder.mkdir()
-    listening = str(folder / "socket")
-    client = shlex.join([sys.executable, "-IS", __file__, sys.executable, listening])
+    client = shlex.join([sys.executable, "-IS", __file__, sys.executable, str(folder)])
     (folder / "python").write_text(f'#!/bin/sh\nexec {client} "$@"\n')
     (folder / "python").chmod(0o700)
-    server = subprocess.Popen(
-        [sys.executable, __file__, "serve", listening, *imports],
+    server = subprocess.Popen(  # noqa: S603 - this program itself
+        [sys.executable, __file__, "serve", str(folder), *imports],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -39,31 +46,42 @@ def warm_python(folder: Path, imports: Sequence[str], environment: dict[str, str
     try:
         assert server.stdout is not None
         if server.stdout.readline() != b"ready\n":
-            raise SystemExit("the warm Python did not start")
+            raise WarmPythonError("the Python that starts at once did not start")
         yield folder
     finally:
         server.communicate()  # closes its standard input, on which it ends
 
 
-def ask(socket_path: str, arguments: list[str]) -> int:
+def ask(server: str, arguments: list[str]) -> int:
     """Let the server run `python -m ARGUMENTS` as this process would; the status of the call."""
     request = {"arguments": arguments, "folder": os.getcwd(), "environment": dict(os.environ)}
+    os.chdir(server)  # the address of a socket is short, the path of its folder need not be
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(socket_path)
+        connection.connect(_SOCKET)
         socket.send_fds(connection, [b"."], [1, 2])
         connection.sendall(json.dumps(request).encode())
         connection.shutdown(socket.SHUT_WR)
+        (process,) = _PROCESS.unpack(connection.recv(_PROCESS.size, socket.MSG_WAITALL))
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal interrupts the call, too
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda received, _: _tell(process, received))
         answer = connection.recv(1)
     return answer[0] if answer else 1
 
 
-def serve(socket_path: str, imports: Sequence[str]) -> None:
+def _tell(process: int, number: int) -> None:
+    with suppress(ProcessLookupError):  # it has just ended
+        os.kill(process, number)
+
+
+def serve(folder: str, imports: Sequence[str]) -> None:
     """Run calls until standard input closes, which it does with the caller, however that ends."""
     import gc
     import importlib
     import select
 
     del sys.path[0]  # the folder of this file, which no call would have
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: it ends the calls, and the server with the caller
     for module in imports:
         importlib.import_module(module)
     gc.collect()
@@ -72,9 +90,10 @@ def serve(socket_path: str, imports: Sequence[str]) -> None:
     # Arrow's memory allocator starts again by itself.
     threads = [Path(f"/proc/self/task/{number}/comm").read_text() for number in os.listdir("/proc/self/task")]
     assert len([name for name in threads if not name.startswith("jemalloc")]) == 1, threads
+    os.chdir(folder)
     running: set[int] = set()
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(socket_path)
+        listener.bind(_SOCKET)
         listener.listen(64)
         print("ready", flush=True)
         while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
@@ -95,7 +114,9 @@ def _be_the_call(connection: socket.socket) -> None:
     import atexit
 
     status = 1
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        connection.sendall(_PROCESS.pack(os.getpid()))
         _, streams, _, _ = socket.recv_fds(connection, 1, 2)
         request = json.loads(b"".join(iter(lambda: connection.recv(65536), b"")))
         with open(os.devnull) as nothing:
@@ -128,6 +149,8 @@ def _run(module: str, *arguments: str) -> int:
         if isinstance(error.code, str):
             print(error.code, file=sys.stderr)
         return error.code if isinstance(error.code, int) else int(error.code is not None)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     except Exception:
         traceback.print_exc()
         return 1
@@ -138,7 +161,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve(sys.argv[2], sys.argv[3:])
     else:
-        real_python, path, *given = sys.argv[1:]
+        real_python, server, *given = sys.argv[1:]
         if given[:1] == ["-m"] and given[1] in MODULES:
-            sys.exit(ask(path, given[1:]))
+            sys.exit(ask(server, given[1:]))
         os.execv(real_python, [real_python, *given])  # noqa: S606 - a shell would read the arguments once more
