@@ -37,7 +37,7 @@ STUDY: dict[str, Any] = {
 }
 RESULTS = study_of(training=STUDY["training"]).results
 TARGETS = [f"{RESULTS}/{table}.parquet" for table in ("runs", "methods", "curves", "predictions")]
-# The commands to disturb. The one that is alone comes first, since the other Slurm job lasts longer.
+# The commands to disturb.
 ALONE, SHARED = "train mine 0 .*mlp-3.qrt", "train skewed 0"
 TOO_LITTLE, ENOUGH = 350, 1400  # MB, for PyTorch and a Snakemake beside it, which take more than 500
 MEMORY = f"1200 if 'qrt' in wildcards.family else {TOO_LITTLE} if attempt == 1 else {ENOUGH}"
@@ -109,11 +109,13 @@ def run_disturbed(project: Project, cluster: OneNodeSlurm) -> None:
     snakemake = start(command, cluster.environment | {"PYTHONPATH": variables["PYTHONPATH"]}, project)
     log = log_of(project)
 
-    lost = job_in_training(ALONE, cluster, snakemake, project)
+    held = hold_in_training([ALONE, SHARED], cluster, snakemake, project)  # so that neither ends before its turn
+    (lost, lost_training), (cancelled, cancelled_training) = held[ALONE], held[SHARED]
+    os.kill(lost_training, signal.SIGCONT)
     steps = cluster.lose(lost)
     assert steps > 0, f"job {lost} had no daemon"
     say(f"job {lost} was training; its {steps} daemons and that of the node were killed, the latter started again")
-    cancelled = job_in_training(SHARED, cluster, snakemake, project)
+    os.kill(cancelled_training, signal.SIGCONT)
     cluster.call("scancel", cancelled)
     wait_for(lambda: not cluster.job_processes(cancelled, ""), 60, log.read_text)
     say(f"job {cancelled} was training and is cancelled; its processes have ended")
@@ -131,15 +133,23 @@ def run_disturbed(project: Project, cluster: OneNodeSlurm) -> None:
     assert any("exceeded memory limit" in file.read_text() for file in logs)
 
 
-def job_in_training(words: str, cluster: OneNodeSlurm, snakemake: subprocess.Popen[bytes], project: Project) -> str:
-    """The Slurm job in which a network is being trained now by a command with these words."""
+def hold_in_training(
+    commands: list[str], cluster: OneNodeSlurm, snakemake: subprocess.Popen[bytes], project: Project
+) -> dict[str, tuple[str, int]]:
+    """For each of these commands the Slurm job in which it is training a network, and its process, stopped in it."""
+    held: dict[str, tuple[str, int]] = {}
     while snakemake.poll() is None:
-        for job in cluster.running_jobs():
-            for process in cluster.job_processes(job, f"-m qrt {words}"):
-                if "network(s)" in log_in(project, process):
-                    return job
+        jobs = cluster.running_jobs()
+        for words in set(commands) - set(held):
+            processes = ((job, process) for job in jobs for process in cluster.job_processes(job, f"-m qrt {words}"))
+            training = next((found for found in processes if "network(s)" in log_in(project, found[1])), None)
+            if training:
+                os.kill(training[1], signal.SIGSTOP)
+                held[words] = training
+        if len(held) == len(commands):
+            return held
         time.sleep(0.2)
-    raise AssertionError(f"the study ended before a job in training was found\n{log_of(project).read_text()}")
+    raise AssertionError(f"the study ended before jobs in training were found\n{log_of(project).read_text()}")
 
 
 def log_in(project: Project, process: int) -> str:
