@@ -89,7 +89,8 @@ def main() -> int:
         available = {row["name"] for row in csv.DictReader(manifest) if row["file"]}
     finished: set[tuple[str, str]] = set()
     for name, step, up_to in planned(options.steps, options.up_to):
-        left = {dataset for dataset in available if (name, dataset) not in finished}
+        wanted = available & set(step.get("datasets", available))
+        left = {dataset for dataset in wanted if (name, dataset) not in finished}
         for datasets in dataset_groups(up_to, left):
             start = time.time()
             done = call(step, datasets, options.mirror, options.cores, until)

@@ -64,7 +64,7 @@ def steps(project: Path) -> Iterator[Step]:
     published = Published.read(project / "replication/results")
     seen: set[Job] = set()
     for name, step in plan["steps"].items():
-        planned = tuple(_datasets_of(name.split()[0], plan))
+        planned = tuple(_datasets_of(name, plan))
         files = StudyFiles(load_config(step["config"] | {"datasets": list(planned)}, schema, project))
         finished, spent, left = [], 0.0, 0.0
         for dataset in planned:
@@ -96,11 +96,13 @@ def at_hand(project: Path) -> int:
     return len(paper_datasets()) - len(plan["not_at_hand"])
 
 
-def _datasets_of(step_number: str, plan: Mapping[str, Any]) -> Iterator[str]:
+def _datasets_of(step: str, plan: Mapping[str, Any]) -> Iterator[str]:
     """The datasets that a step will reach in the end."""
+    step_number = step.split(maxsplit=1)[0]
     up_to = max(line["up_to"] for line in plan["order"] if step_number in map(str, line["steps"]))
+    wanted = plan["steps"][step].get("datasets", paper_datasets())
     for name, row in paper_datasets().items():
-        if row.published.train_rows <= up_to and name not in plan["not_at_hand"]:
+        if row.published.train_rows <= up_to and name in wanted and name not in plan["not_at_hand"]:
             yield name
 
 
