@@ -25,6 +25,7 @@ SIGNS = {
     "contradicted": "❌",
     "not run": "⏳",
 }
+FOR, AGAINST = ("confirmed", "leans confirmed"), ("contradicted", "leans contradicted")
 
 
 def front_page(project: Path) -> str:
@@ -35,6 +36,8 @@ def front_page(project: Path) -> str:
     agreement = pd.read_csv(project / "replication/released/agreement.csv")
     switches = pd.read_csv(project / "paper_figures/disagreements.csv").drop_duplicates("switch")
     parts = [
+        _answer(paper, released),
+        "",
         _what_was_done(project, manifest),
         "",
         *_abstract(paper, released),
@@ -62,6 +65,25 @@ def _claims(path: Path) -> pd.DataFrame:
     return claims[claims["by_definition"].astype(str) != "True"]
 
 
+def _answer(paper: pd.DataFrame, released: pd.DataFrame) -> str:
+    """Whether the paper holds, by the sentences of its abstract and conclusion."""
+    verdicts = [_of_abstract(claims).set_index("id")["verdict"] for claims in (paper, released)]
+    judged = [found[found != "not run"] for found in verdicts]
+    (for_paper, of_paper), (for_released, of_released) = ((found.isin(FOR).sum(), len(found)) for found in judged)
+    against = set.intersection(*(set(found[found.isin(AGAINST)].index) for found in judged))
+    sentences = [claim["sentence"] for claim in _of_abstract(paper).to_dict("records") if claim["id"] in against]
+    quoted = " ".join(f"*{escape_markdown(str(sentence))}*" for sentence in sentences)
+    return (
+        f"**Does the paper hold?** Of the {counted(of_paper, 'sentence')} of its abstract and conclusion that could be "
+        f"judged under the paper's protocol, {for_paper} are confirmed or lean that way; under the released code's, "
+        f"{for_released} of {of_released}. Contradicted, or leaning so, under both: {quoted or 'none.'}"
+    )
+
+
+def _of_abstract(claims: pd.DataFrame) -> pd.DataFrame:
+    return claims[claims["abstract"].astype(str) == "True"]
+
+
 def _what_was_done(project: Path, manifest: dict[str, Any]) -> str:
     finished = {step.name: len(step.finished) for step in steps(project)}
     cost = manifest["cpu_hours"] + manifest["evaluation_cpu_hours"]
@@ -82,7 +104,7 @@ def _hours(hours: float) -> str:
 def _abstract(paper: pd.DataFrame, released: pd.DataFrame) -> list[str]:
     other = released.set_index("id")["verdict"]
     lines = ["| what the abstract and the conclusion say | paper's protocol | released code's |", "|---|---|---|"]
-    for claim in paper[paper["abstract"].astype(str) == "True"].to_dict("records"):
+    for claim in _of_abstract(paper).to_dict("records"):
         theirs = str(other.get(claim["id"], "not run"))
         lines.append(
             f"| {escape_markdown(str(claim['sentence']))} | {SIGNS[claim['verdict']]} {claim['verdict']} | "
