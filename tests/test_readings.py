@@ -169,6 +169,10 @@ def test_claims_are_judged_under_every_reading(tmp_path: Path, monkeypatch: pyte
     assert verdicts.groupby("reading").size().to_dict() == dict.fromkeys(
         [*readings(study), *map(study_on_datasets_of, in_part)], len(claims)
     )
+    side_by_side = judge_readings(study, pool, log=lambda line: None, processes=2)
+    pd.testing.assert_frame_equal(side_by_side.verdicts, verdicts)
+    pd.testing.assert_frame_equal(side_by_side.numbers, numbers)
+    pd.testing.assert_frame_equal(side_by_side.differences, judged.differences)
     # Networks for another kernel width were not trained, so that it is read without QRTC, and the study beside it too.
     same_methods = [
         set(numbers[numbers["reading"] == reading]["method"])

@@ -15,11 +15,11 @@ rule verdicts:
         differences=LAYOUT.statistics("verdicts", "differences.csv"),
     log:
         LAYOUT.log("verdicts"),
-    priority: 5  # takes longest of what comes last; figures are drawn beside it
+    priority: 5  # takes longest of what comes last
     retries: 0
     conda:
         "../../environment.yml"
-    threads: 1
+    threads: 4  # readings are judged side by side
     resources:
         mem_mb=8000,
         runtime=120,
@@ -31,7 +31,7 @@ rule verdicts:
     shell:
         "python -m qrt verdicts --study {params.study:q} --datasets {input.datasets}"
         " --verdicts {output.verdicts} --numbers {output.numbers} --differences {output.differences}"
-        " > {log} 2> >(tee -a {log} >&2)"
+        " --processes {threads} > {log} 2> >(tee -a {log} >&2)"
 
 
 rule scorecard:

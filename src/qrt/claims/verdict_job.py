@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -67,15 +69,40 @@ class Pool:
     dataset_table: pd.DataFrame
 
 
-def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None]) -> Judged:
+@dataclass(frozen=True)
+class _Reading:
+    """What came out under one reading."""
+
+    verdicts: pd.DataFrame
+    numbers: list[dict[str, Any]]
+    differences: pd.DataFrame
+
+
+NamedEvidence = tuple[str, Evidence]  # of a reading
+Remembered = dict[tuple[Any, ...], Any]  # statistics that readings share (`qrt.claims.evidence.Workings`)
+
+
+def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None], processes: int = 1) -> Judged:
     """The verdicts, the key numbers and the differences of every reading.
 
     A reading whose networks were trained on some datasets only is followed by the study's own on the same datasets, so
     that what a switch changes is not mixed up with what fewer datasets change.
     """
+    evidence = list(_evidence_of_readings(study, pool))
+    judged = []
+    for (name, _), found in zip(evidence, _judge_all(evidence, processes), strict=True):
+        judged.append(found)
+        log(f"{name}: {_counts(found.verdicts)}")
+    return Judged(
+        pd.concat([found.verdicts for found in judged], ignore_index=True),
+        pd.DataFrame([row for found in judged for row in found.numbers], columns=list(KEY_NUMBERS)),
+        pd.concat([found.differences for found in judged], ignore_index=True),
+    )
+
+
+def _evidence_of_readings(study: StudyConfig, pool: Pool) -> Iterator[NamedEvidence]:
+    """Name and evidence of each reading, the study's first."""
     methods = read_methods(pool.runs, study, pool.methods)
-    verdicts, numbers, differences = [], [], []
-    remembered: dict[tuple[Any, ...], Any] = {}
     evidence = Evidence(
         methods=pool.methods,
         protocol=study.protocol,
@@ -87,26 +114,51 @@ def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None]) -
         maps=pool.maps,
         demonstration=study.demonstration,
     )
-
-    def add(reading: str, evidence: Evidence) -> None:
-        workings = Workings(evidence, remembered)
-        judged = judge(paper_claims(), workings)
-        verdicts.append(judged.assign(reading=reading)[["reading", *judged.columns]])
-        numbers.extend(_key_numbers(reading, workings))
-        differences.append(_differences(reading, workings))
-        log(f"{reading}: {_counts(judged)}")
-
     for reading, protocol in readings(study).items():
         same_kernel = protocol.kernel_width == study.protocol.kernel_width
         maps = pool.maps if same_kernel else None
-        add(reading, replace(evidence, methods=methods[reading], protocol=protocol, maps=maps))
+        yield reading, replace(evidence, methods=methods[reading], protocol=protocol, maps=maps)
         fewer = on_datasets_of(methods[reading], pool.methods)
         if fewer is not None and len(fewer):
-            add(study_on_datasets_of(reading), replace(evidence, methods=fewer))
-    return Judged(
-        pd.concat(verdicts, ignore_index=True),
-        pd.DataFrame(numbers, columns=list(KEY_NUMBERS)),
-        pd.concat(differences, ignore_index=True),
+            yield study_on_datasets_of(reading), replace(evidence, methods=fewer)
+
+
+def _judge_all(evidence: Sequence[NamedEvidence], processes: int) -> Iterator[_Reading]:
+    """What comes out under each reading, in their order.
+
+    The first fills what the others remember. These are judged in processes that are forked after it, so that tables and
+    memory need not be handed over.
+    """
+    remembered: Remembered = {}
+    first, *others = evidence
+    yield _judge(*first, remembered)
+    if processes == 1:
+        yield from (_judge(*other, remembered) for other in others)
+        return
+    with ProcessPoolExecutor(processes, get_context("fork"), _inherit, (others, remembered)) as workers:
+        yield from workers.map(_judge_inherited, range(len(others)))
+
+
+_inherited: tuple[Sequence[NamedEvidence], Remembered] = ((), {})  # of a forked process
+
+
+def _inherit(evidence: Sequence[NamedEvidence], remembered: Remembered) -> None:
+    global _inherited  # noqa: PLW0603 - set once, at the start of a process that does nothing else
+    _inherited = evidence, remembered
+
+
+def _judge_inherited(place: int) -> _Reading:
+    evidence, remembered = _inherited
+    return _judge(*evidence[place], remembered)
+
+
+def _judge(name: str, evidence: Evidence, remembered: Remembered) -> _Reading:
+    workings = Workings(evidence, remembered)
+    judged = judge(paper_claims(), workings)
+    return _Reading(
+        judged.assign(reading=name)[["reading", *judged.columns]],
+        _key_numbers(name, workings),
+        _differences(name, workings),
     )
 
 

@@ -14,6 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verdicts", type=Path, required=True)
     parser.add_argument("--numbers", type=Path, required=True)
     parser.add_argument("--differences", type=Path, required=True)
+    parser.add_argument("--processes", type=int, default=1)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
         **{kind: of_kind(kind) for kind in ("runs", "curves", "predictions", "methods", "times", "maps")},
         dataset_table=pd.read_csv(options.datasets),
     )
-    judged = judge_readings(study, pool, log=print)
+    judged = judge_readings(study, pool, log=print, processes=options.processes)
     frozen = options.verdicts.with_name(FROZEN_VERDICTS)
     verdicts = with_frozen_verdicts(judged.verdicts, frozen)
     write_text(frozen, frozen_verdicts(verdicts).to_csv(index=False))
