@@ -23,7 +23,7 @@ from qrt.data.sheet import paper_datasets
 
 STEPS = Path(__file__).with_name("steps.yaml")
 # Training rows up to which datasets share a call of Snakemake. Larger ones share it by twos, so that no core waits.
-GROUPS = (700, 2_000, 5_000, 9_000, 14_000)
+GROUPS = (700, 2_000, 5_000)
 
 
 def dataset_groups(up_to: int, available: set[str]) -> list[list[str]]:
