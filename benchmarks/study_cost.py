@@ -1,7 +1,7 @@
 """What the study costs by the formula of src/qrt/study/cost.py: CPU-hours by protocol, scope and base model.
 
     python benchmarks/study_cost.py
-    python benchmarks/study_cost.py --measured .    compare with the jobs that the study in a folder has finished
+    python benchmarks/study_cost.py --measured      compare with the jobs behind the published results
 
 All 57 datasets, 5 splits. Takes a few seconds and trains nothing.
 """
@@ -9,13 +9,13 @@ All 57 datasets, 5 splits. Takes a few seconds and trains nothing.
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 
 from measuring import PROJECT
@@ -29,7 +29,7 @@ SCOPES = ("main", "published", "everything")
 CORES = 40
 CLOSE = 1.5  # a factor
 SIZES = (500, 2_000, 10_000)  # training rows
-_TOOK = re.compile(r"^took ([0-9.]+) s of processor time", re.MULTILINE)
+PUBLISHED = PROJECT / "replication/results/networks"
 
 
 def study(protocol: str, scope: str) -> StudyFiles:
@@ -94,52 +94,41 @@ class Finished:
         return f"{self.stage}, {f'below {below:,}' if below else f'{SIZES[-1]:,} or more'} training rows"
 
 
-def finished_jobs(folder: Path) -> Iterator[Finished]:
-    """The jobs that the study in `folder` has left: their networks, and their logs with what they took."""
+def finished_jobs() -> Iterator[Finished]:
+    """The jobs behind the published results whose networks were all trained to their end."""
     seen = set()
     for protocol in PROTOCOLS:
         files = study(protocol, "everything")
-        layout = files.layout
         for dataset in files.study.datasets:
+            path = PUBLISHED / f"{dataset}.runs.parquet"
+            if not path.exists():
+                continue
+            networks = _networks(path)
             for family in files.plan.families_on(dataset):
+                of_family = networks[networks["family"] == family]
+                if (dataset, family) in seen or of_family.empty or of_family["epochs"].isna().any():
+                    continue
+                seen.add((dataset, family))
                 job = files.training_job(dataset, family)
                 about = (family, job.shape[0])
-                for split in files.study.splits:
-                    path = folder / layout.trained(dataset, 0, split, family)
-                    seconds = _took(folder / layout.training_log(dataset, 0, split, family))
-                    epochs = _epochs(path) if seconds and path not in seen else None
-                    if seconds and epochs:
-                        expected = np.mean([job.epochs_of(network) for network in job.family.networks])
-                        yield Finished(
-                            *("train", dataset, str(split), *about), seconds, job.seconds, epochs, float(expected)
-                        )
-                    seen.add(path)
-                path = folder / layout.evaluated(dataset, 0, family, "runs")
-                seconds = _took(folder / layout.training_log(dataset, 0, "all", family))
-                if seconds and path.exists() and path not in seen:
-                    yield Finished(*("evaluate", dataset, "all", *about), seconds, job.evaluation_seconds)
-                seen.add(path)
+                expected_epochs = float(np.mean([job.epochs_of(network) for network in job.family.networks]))
+                for (_, split), of_job in of_family.groupby(["seed", "split"]):
+                    took, epochs = of_job["job_seconds"].sum(), of_job["epochs"].mean()
+                    yield Finished("train", dataset, str(split), *about, took, job.seconds, epochs, expected_epochs)
+                for _, of_seed in of_family.groupby("seed"):
+                    took = of_seed["evaluation_seconds"].sum()
+                    yield Finished("evaluate", dataset, "all", *about, took, job.evaluation_seconds)
 
 
-def _took(log: Path) -> float | None:
-    """Processor seconds of a job that has ended, by its log."""
-    found = _TOOK.findall(log.read_text(encoding="utf-8")) if log.exists() else []
-    return float(found[-1]) if found else None
+def _networks(path: Path) -> pd.DataFrame:
+    """The networks of a dataset, a row each, with their shares of what their jobs took."""
+    columns = ["seed", "split", "family", "variant", "epochs", "job_seconds", "evaluation_seconds"]
+    return pq.read_table(path, columns=columns).to_pandas().drop_duplicates(columns[:4])
 
 
-def _epochs(path: Path) -> float | None:
-    """The mean number of epochs of networks that were trained to their end."""
-    if not path.exists():
-        return None
-    table = pq.read_table(path, columns=["status", "epochs"])
-    return float(np.mean(table["epochs"].to_pylist())) if set(table["status"].to_pylist()) == {"ok"} else None
-
-
-def print_comparison(folder: Path, *, every: bool) -> None:
+def print_comparison(*, every: bool) -> None:
     """What finished jobs took beside the formula: by stage, by kind of family, by size of the data, and each job."""
-    found = list(finished_jobs(folder))
-    if not found:
-        raise SystemExit(f"no finished job with what it took in {folder}")
+    found = list(finished_jobs())
     if every:
         print(f"{'job':80}{'CPU s':>9}{'formula':>9}{'epochs':>8}{'formula':>9}")
         for job in found:
@@ -172,11 +161,11 @@ def _summary(name: str, some: list[Finished]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--measured", type=Path, metavar="FOLDER", help="where a study ran")
+    parser.add_argument("--measured", action="store_true", help="compare with the jobs behind the published results")
     parser.add_argument("--every", action="store_true", help="each job, too")
     options = parser.parse_args()
     if options.measured:
-        print_comparison(options.measured, every=options.every)
+        print_comparison(every=options.every)
     else:
         print_costs()
 
