@@ -56,7 +56,7 @@ def call(step: dict[str, Any], datasets: list[str], mirror: str, cores: int, unt
         command = [
             sys.executable,
             "-m",
-            "snakemake",
+            "qrt.running.warm_snakemake",
             "--cores",
             str(cores),
             "--configfile",
