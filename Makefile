@@ -13,6 +13,9 @@ READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
 # Snakemake for many short jobs: each starts at once instead of importing pandas and PyTorch again.
 WARM_SNAKEMAKE := python -m qrt.running.warm_snakemake
+# Both at a time, so that no core waits for the last job of one. They write different files, each as a whole; the lock that
+# Snakemake sets on a folder in use is that of the second.
+BOTH_PROTOCOLS := draw released --nolock & released=$$!; draw paper && wait $$released || { wait; exit 1; }
 export PATH := $(BIN):$(PATH)
 # Some images of containers set it, and then each of hundreds of short jobs compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -50,10 +53,11 @@ figures: environment ## draw every figure and table that there are results for, 
 
 replication: environment ## draw everything again from the published results: no data, no network, no training
 	@python -m qrt restore
-	@for study in released paper; do
-		$(WARM_SNAKEMAKE) --cores all --configfile replication/$$study.yaml
-		snakemake --configfile replication/$$study.yaml --report report_$$study.html --quiet all
-	done
+	@draw() { # protocol, options
+		$(WARM_SNAKEMAKE) --cores all --configfile replication/$$1.yaml $${2:-} &&
+			snakemake --configfile replication/$$1.yaml --report report_$$1.html --quiet all
+	}
+	@$(BOTH_PROTOCOLS)
 	@echo "Look first at file://$(CURDIR)/paper_figures/scorecard.html"
 	@echo "Everything on one page: file://$(CURDIR)/report_paper.html and file://$(CURDIR)/report_released.html"
 
@@ -64,9 +68,10 @@ publish: environment ## pack the finished results of the study in STUDY (this fo
 	@drawn="$$(mktemp -d)"
 	@trap 'rm -rf "$$drawn"' EXIT
 	@python -m qrt restore --folder "$$drawn"
-	@for study in released paper; do
-		$(WARM_SNAKEMAKE) --cores all --directory "$$drawn" --configfile replication/$$study.yaml
-	done
+	@draw() { # protocol, options
+		$(WARM_SNAKEMAKE) --cores all --directory "$$drawn" --configfile replication/$$1.yaml $${2:-}
+	}
+	@$(BOTH_PROTOCOLS)
 	@find paper_figures replication/released -type f ! -name README.md -delete
 	@cp "$$drawn"/paper_figures/*.* paper_figures/
 	@cp "$$drawn"/replication/released/*.* replication/released/
