@@ -1,7 +1,9 @@
 """Run the steps of the replication one after the other: `python replication/run_steps.py` (replication/README.md).
 
-Every step is a call of Snakemake for a group of datasets, small ones first, so that whatever is finished when the time
-is over is complete in datasets. Finished work is kept: the same command continues.
+Every step is a call of Snakemake for a dataset, or for a group of small ones, on one core. As many run at a time as
+there are cores, each on datasets of its own, so that no core waits for the last job of another call. Smaller datasets
+come first: whatever is finished when the time is over is complete in datasets. Finished work is kept: the same command
+continues.
 """
 
 from __future__ import annotations
@@ -13,65 +15,109 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from qrt.data.sheet import paper_datasets
+from qrt.documentation.progress import steps
 
-STEPS = Path(__file__).with_name("steps.yaml")
-# Training rows up to which datasets share a call of Snakemake. Larger ones share it by twos, so that no core waits.
+PROJECT = Path(__file__).parents[1]
+STEPS = PROJECT / "replication/steps.yaml"
+# Training rows up to which datasets share a call of Snakemake. Larger ones have calls of their own.
 GROUPS = (700, 2_000, 5_000)
+PAUSE = 1.0  # seconds between looks at what is running
 
 
-def dataset_groups(up_to: int, available: set[str]) -> list[list[str]]:
-    """The datasets with so many training rows at most by size, in groups that share a call."""
-    rows = {name: row.published.train_rows for name, row in paper_datasets().items() if name in available}
-    names = sorted((name for name in rows if rows[name] <= up_to), key=lambda name: rows[name])
-    groups: list[list[str]] = []
-    for low, high in zip((0, *GROUPS), GROUPS, strict=False):
-        groups.append([name for name in names if low < rows[name] <= high])
-    large = [name for name in names if rows[name] > GROUPS[-1]]
-    groups += [large[first : first + 2] for first in range(0, len(large), 2)]
-    return [group for group in groups if group]
+@dataclass(frozen=True)
+class Task:
+    """A step on some datasets."""
+
+    step: str
+    settings: dict[str, Any]  # of the step, in steps.yaml
+    datasets: tuple[str, ...]
 
 
-def planned(numbers: list[str], up_to: int) -> Iterator[tuple[str, dict[str, Any], int]]:
-    """Name, settings and most training rows of each step in the order of steps.yaml; all steps without `numbers`."""
+@dataclass(frozen=True)
+class Running:
+    """A task that is being done."""
+
+    task: Task
+    snakemake: subprocess.Popen[bytes]
+    config: Any  # its temporary file, which is removed with it
+    start: float
+
+    @classmethod
+    def begin(cls, task: Task, mirror: str) -> Running:
+        """Start a call of Snakemake, which locks nothing: no other call has the same datasets."""
+        facts = task.settings["config"] | {"datasets": list(task.datasets), "mirror": mirror, "sources": ["mirror"]}
+        config = tempfile.NamedTemporaryFile("w", suffix=".yaml")  # noqa: SIM115 - closed when the call has ended
+        yaml.safe_dump(facts, config)
+        config.flush()
+        command = [sys.executable, "-m", "qrt.running.warm_snakemake", "--cores", "1", "--nolock"]
+        command += ["--configfile", config.name, "--quiet", "all", "--", *task.settings.get("targets", ["networks"])]
+        return cls(task, subprocess.Popen(command), config, time.time())
+
+    def end(self) -> None:
+        """Wait for it and say how it went."""
+        done = self.snakemake.wait() == 0
+        self.config.close()
+        words = f"{'finished' if done else 'not finished'} in {(time.time() - self.start) / 60:.1f} min"
+        print(f"step {self.task.step}: {', '.join(self.task.datasets)}: {words}", flush=True)
+
+
+def tasks(numbers: list[str], up_to: int, available: set[str]) -> Iterator[Task]:
+    """What is left to do, in the order of steps.yaml; of all steps without `numbers`."""
     plan = yaml.safe_load(STEPS.read_text(encoding="utf-8"))
+    finished = {(step.name, dataset) for step in steps(PROJECT) for dataset in step.finished}
     for line in plan["order"]:
         for number in map(str, line["steps"]):
             for name, step in plan["steps"].items():
-                if name.split()[0] == number and (not numbers or number in numbers):
-                    yield name, step, min(line["up_to"], up_to)
+                if name.split()[0] != number or (numbers and number not in numbers):
+                    continue
+                wanted = available & set(step.get("datasets", available))
+                left = {dataset for dataset in wanted if (name, dataset) not in finished}
+                for datasets in dataset_groups(min(line["up_to"], up_to), left):
+                    finished |= {(name, dataset) for dataset in datasets}
+                    yield Task(name, step, datasets)
 
 
-def call(step: dict[str, Any], datasets: list[str], mirror: str, cores: int, until: float) -> bool:
-    """One call of Snakemake; False if time is over or it failed."""
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        yaml.safe_dump(step["config"] | {"datasets": datasets, "mirror": mirror, "sources": ["mirror"]}, file)
-        file.flush()
-        command = [
-            sys.executable,
-            "-m",
-            "qrt.running.warm_snakemake",
-            "--cores",
-            str(cores),
-            "--configfile",
-            file.name,
-            "--quiet",
-            "all",
-        ]
-        study = subprocess.Popen([*command, "--", *step.get("targets", ["networks"])])
-        try:
-            while study.poll() is None and time.time() < until:
-                time.sleep(2)
-        finally:
-            if study.poll() is None:  # Snakemake ends its jobs and keeps what is done
-                study.terminate()
-        return study.wait() == 0
+def dataset_groups(up_to: int, names: set[str]) -> list[tuple[str, ...]]:
+    """The datasets with so many training rows at most by size, in groups that share a call."""
+    rows = {name: paper_datasets()[name].published.train_rows for name in names}
+    by_size = sorted((name for name in names if rows[name] <= up_to), key=lambda name: (rows[name], name))
+    groups = [
+        tuple(name for name in by_size if low < rows[name] <= high)
+        for low, high in zip((0, *GROUPS), GROUPS, strict=False)
+    ]
+    return [group for group in groups if group] + [(name,) for name in by_size if rows[name] > GROUPS[-1]]
+
+
+def run(waiting: list[Task], begin: Callable[[Task], Running], cores: int, until: float) -> None:
+    """Do the tasks in their order, as many at a time as there are cores; one waits while its datasets are in use."""
+    running: list[Running] = []
+    try:
+        while (waiting or running) and time.time() < until:
+            for one in [one for one in running if one.snakemake.poll() is not None]:
+                one.end()
+                running.remove(one)
+            in_use = {dataset for one in running for dataset in one.task.datasets}
+            free = (task for task in waiting if in_use.isdisjoint(task.datasets))
+            following = next(free, None) if len(running) < cores else None
+            if following is None:
+                time.sleep(PAUSE)
+                continue
+            waiting.remove(following)
+            running.append(begin(following))
+    finally:
+        for one in running:
+            one.snakemake.terminate()  # Snakemake ends its jobs and keeps what is done
+        for one in running:
+            one.end()
 
 
 def main() -> int:
@@ -83,23 +129,15 @@ def main() -> int:
     parser.add_argument("--steps", nargs="*", default=[], help="numbers of steps, for example 1 2; else all")
     parser.add_argument("--up-to", type=int, default=10**9, help="only datasets with so many training rows at most")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
+    parser.add_argument("--plan", action="store_true", help="only say what would be done, in its order")
     options = parser.parse_args()
-    until = time.time() + 60 * options.minutes
     with Path(options.mirror, "manifest.csv").open(encoding="utf-8", newline="") as manifest:
         available = {row["name"] for row in csv.DictReader(manifest) if row["file"]}
-    finished: set[tuple[str, str]] = set()
-    for name, step, up_to in planned(options.steps, options.up_to):
-        wanted = available & set(step.get("datasets", available))
-        left = {dataset for dataset in wanted if (name, dataset) not in finished}
-        for datasets in dataset_groups(up_to, left):
-            start = time.time()
-            done = call(step, datasets, options.mirror, options.cores, until)
-            if done:
-                finished |= {(name, dataset) for dataset in datasets}
-            words = f"{'finished' if done else 'not finished'} in {(time.time() - start) / 60:.1f} min"
-            print(f"step {name}: {', '.join(datasets)}: {words}", flush=True)
-            if time.time() > until:
-                return 0
+    waiting = list(tasks(options.steps, options.up_to, available))
+    if options.plan:
+        print("\n".join(f"step {task.step}: {', '.join(task.datasets)}" for task in waiting))
+        return 0
+    run(waiting, partial(Running.begin, mirror=options.mirror), options.cores, time.time() + 60 * options.minutes)
     return 0
 
 
