@@ -20,6 +20,7 @@ from qrt.claims.verdict_job import DIFFERENCES, KEY_NUMBERS, Pool, judge_reading
 from qrt.results.readings import (
     OTHER,
     STUDY,
+    NetworkRecords,
     families_of_other_readings,
     on_datasets_of,
     read_methods,
@@ -151,6 +152,26 @@ def test_networks_of_a_study_under_the_other_protocol_are_used() -> None:
         assert "mlp-3.qrt.scale.second_pass" in families
         assert any(name.startswith("mlp-3.qrt.scale.same_pass") for name in families), "and with one switch changed"
         assert not set(families) & set(plan_study(paper).families_on(dataset))
+
+
+@pytest.mark.parametrize("other", ["paper", "released"])
+def test_records_are_those_of_the_networks_of_a_reading_alone(other: str) -> None:
+    """Networks with centres from another pass, or another kernel, have the same variant: their epochs must not mix."""
+    networks = pd.concat([runs_of(), runs_of("released")], ignore_index=True).drop_duplicates(
+        ["dataset", "split", "variant", "kernel_width", "map_centres"]
+    )
+    epochs = networks["map_centres"].map({"same_pass": 3, "second_pass": 5}).fillna(2).astype(int)
+    curves = networks.loc[networks.index.repeat(epochs)].assign(epoch=np.concatenate([range(n) for n in epochs]))
+    methods = methods_of(study_of(protocol=other), runs_of(other))
+    found = NetworkRecords(curves).of(methods)
+    trained = found[found["alpha"] != 0]
+    assert len(trained)
+    assert set(trained["map_centres"]) == {PROTOCOLS[other].map_centres}
+    assert set(trained["kernel_width"]) == {PROTOCOLS[other].kernel_width}
+    assert (trained.groupby(["dataset", "split", "variant"]).size() == {"paper": 3, "released": 5}[other]).all()
+    plain = found[found["alpha"] == 0]
+    assert set(plain["variant"]) == {"mlp3_train_alpha0", "mlp3_train+calibration_alpha0"}
+    assert (plain.groupby(["dataset", "split", "variant"]).size() == 2).all()
 
 
 def test_claims_are_judged_under_every_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -12,17 +12,16 @@ from typing import Any
 import pandas as pd
 
 from qrt.claims.claim import paper_claims
-from qrt.claims.evidence import METHODS_OF_CURVES, Evidence, Workings
+from qrt.claims.evidence import Evidence, Workings
 from qrt.claims.judge import COUNTS, FLAGS, NUMBERS, judge
 from qrt.claims.verdict import VERDICTS
-from qrt.results.readings import on_datasets_of, read_methods, readings, study_on_datasets_of
+from qrt.results.readings import NetworkRecords, on_datasets_of, read_methods, readings, study_on_datasets_of
 from qrt.study.config import StudyConfig
 
 # The last verdict of each claim under the frozen claim and rule, beside the verdicts. No output of the workflow, which
 # would remove it before it judges again.
 FROZEN_VERDICTS = "frozen_verdicts.csv"
 MAIN_FIGURE = "fig03_main"
-_RECORDED = {experiment for experiment, _ in METHODS_OF_CURVES}
 KEY_NUMBERS: dict[str, str] = {
     "reading": "study, other (the other protocol), a changed switch, or the study on the datasets of one of these",
     "metric": "metric of the main comparison",
@@ -102,33 +101,36 @@ def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None], p
 
 
 def _evidence_of_readings(study: StudyConfig, pool: Pool) -> Iterator[NamedEvidence]:
-    """Name and evidence of each reading, the study's first."""
+    """Name and evidence of each reading, the study's first: its methods, and the records of their networks alone."""
     methods = read_methods(pool.runs, study, pool.methods)
+    curves, predictions = NetworkRecords(pool.curves), NetworkRecords(pool.predictions)
     evidence = Evidence(
         methods=pool.methods,
         protocol=study.protocol,
         datasets=study.datasets,
         dataset_table=pool.dataset_table,
-        curves=_curves_of(pool.curves, methods.values()),
+        curves=curves.of(pool.methods),
         times=pool.times,
-        predictions=pool.predictions,
+        predictions=predictions.of(pool.methods),
         maps=pool.maps,
         demonstration=study.demonstration,
     )
     for reading, protocol in readings(study).items():
-        same_kernel = protocol.kernel_width == study.protocol.kernel_width
-        maps = pool.maps if same_kernel else None
-        yield reading, replace(evidence, methods=methods[reading], protocol=protocol, maps=maps)
-        fewer = on_datasets_of(methods[reading], pool.methods)
+        tuned = methods[reading]
+        yield (
+            reading,
+            replace(
+                evidence,
+                methods=tuned,
+                protocol=protocol,
+                curves=curves.of(tuned),
+                predictions=predictions.of(tuned),
+                maps=pool.maps if protocol.kernel_width == study.protocol.kernel_width else None,
+            ),
+        )
+        fewer = on_datasets_of(tuned, pool.methods)
         if fewer is not None and len(fewer):
             yield study_on_datasets_of(reading), replace(evidence, methods=fewer)
-
-
-def _curves_of(curves: pd.DataFrame, methods: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """The records of those networks that any reading has tuned: a part of all, which rules look through many times."""
-    network = ["dataset", "variant"]
-    tuned = pd.concat([of_reading.loc[of_reading["experiment"].isin(_RECORDED), network] for of_reading in methods])
-    return curves[pd.MultiIndex.from_frame(curves[network]).isin(pd.MultiIndex.from_frame(tuned.drop_duplicates()))]
 
 
 def _judge_all(evidence: Sequence[NamedEvidence], processes: int) -> Iterator[_Reading]:

@@ -22,6 +22,7 @@ from qrt.study.protocol import PROTOCOLS, SWITCHES, Protocol
 STUDY, OTHER = "study", "other"
 # A change of these leaves every choice of a network as it is.
 _AFTER_TUNING = ("sd", "cohens_d", "ablation_baseline", "time_per_epoch")
+_NETWORK = ("dataset", "split", "variant", *CONDITIONS)  # what names a network of one random start
 
 
 def study_on_datasets_of(reading: str) -> str:
@@ -65,9 +66,32 @@ def files_of_other_readings(study: StudyConfig, kind: str, folder: Path = Path()
 
 def without_repeats(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows without those of a network that another family has trained too, as with overlapping grids."""
-    place = ["dataset", "split", "seed", "variant", *CONDITIONS]
+    place = [*_NETWORK, "seed"]
     others = ["posthoc_map", "posthoc_on", "posthoc_bandwidth", "epoch", "part", "row", "y"]
     return rows.drop_duplicates([*place, *(name for name in others if name in rows)])
+
+
+class NetworkRecords:
+    """Rows of curves or predictions of all networks that there are.
+
+    Networks that differ in a switch of training alone have the same variant, so that a reading must not look among all.
+    """
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        names = _network_names(rows)
+        self._rows = rows
+        self._networks = pd.MultiIndex.from_frame(names.drop_duplicates())
+        self._places = names.groupby(list(names), sort=False).ngroup().to_numpy()  # among the networks
+
+    def of(self, methods: pd.DataFrame) -> pd.DataFrame:
+        """The rows of the networks behind these methods."""
+        tuned = pd.MultiIndex.from_frame(_network_names(methods).drop_duplicates())
+        return self._rows[self._networks.isin(tuned)[self._places]]
+
+
+def _network_names(rows: pd.DataFrame) -> pd.DataFrame:
+    """What names the network of each row; a switch that does not concern it is empty."""
+    return rows[list(_NETWORK)].fillna(dict.fromkeys(("variant", *CONDITIONS), ""))
 
 
 def read_methods(runs: pd.DataFrame, study: StudyConfig, methods: pd.DataFrame) -> dict[str, pd.DataFrame]:
