@@ -6,6 +6,8 @@ import csv
 import shutil
 from pathlib import Path
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -14,8 +16,10 @@ from qrt.documentation.progress import at_hand, steps
 from qrt.documentation.published import written_documents
 from qrt.documentation.written_block import with_block
 from qrt.errors import UserError
+from qrt.parquet_file import read_tables, write_table
 from qrt.results.archive import pack, read_manifest, unpack
 from qrt.results.layout import PUBLISHED_LAYOUTS
+from qrt.results.tables import TABLES
 from support.snakemake_calls import DRY_RUN, call_snakemake, planned_jobs
 
 ARCHIVE = PROJECT / "replication/results"
@@ -92,6 +96,24 @@ def test_packing_what_was_restored_gives_the_same_archive(tmp_path: Path) -> Non
     unpack(ARCHIVE, restored, PUBLISHED_LAYOUTS)
     pack(restored, PUBLISHED_LAYOUTS, tmp_path / "archive", {}, mixed=read_manifest(ARCHIVE)["mixed"])
     assert read_manifest(tmp_path / "archive")["files"] == read_manifest(ARCHIVE)["files"]
+
+
+@published
+def test_family_that_lacks_a_split_is_left_out(tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    unpack(ARCHIVE, study, PUBLISHED_LAYOUTS)
+    family = "mlp-3.qrt.variance.same_pass"
+    for kind in ("runs", "curves"):
+        path = study / f"results/networks/Yacht/seed0/{family}.{kind}.parquet"
+        table = read_tables([path], TABLES[kind][1])
+        write_table(path, table.filter(pc.not_equal(table["split"], 3)))
+    contents = pack(study, PUBLISHED_LAYOUTS, tmp_path / "archive", {}, mixed=read_manifest(ARCHIVE)["mixed"])
+    assert contents.left_out == {"Yacht": [f"0/{family}"]}
+    assert "Yacht" not in contents.families[family]
+    assert contents.datasets == read_manifest(ARCHIVE)["datasets"]
+    for kind in ("runs", "curves"):
+        packed = pq.read_table(tmp_path / f"archive/networks/Yacht.{kind}.parquet", columns=["seed", "family"])
+        assert (0, family) not in set(zip(*packed.to_pydict().values(), strict=True))
 
 
 @published

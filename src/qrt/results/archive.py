@@ -43,6 +43,7 @@ class Contents:
     evaluation_cpu_hours: float
     datasets: dict[str, str]  # name -> checksum of the prepared data
     families: dict[str, list[str]]  # family -> datasets on which it is finished, with the first seed
+    left_out: dict[str, list[str]]  # dataset -> families that are there on some of the splits only
 
 
 def pack(
@@ -50,22 +51,26 @@ def pack(
 ) -> Contents:
     """Write the finished results below `folder` into `archive`; `layouts` are those of the studies, by name.
 
-    Results that were trained by different code or on different data are refused, unless `mixed` says why they belong
-    together; so are damaged ones.
+    A family of networks is finished on a dataset when it has all splits that the study has. Results that were trained
+    by different code or on different data are refused, unless `mixed` says why they belong together; so are damaged
+    ones.
     """
     networks = folder / next(iter(layouts.values())).networks
     datasets = sorted(path.name for path in networks.iterdir() if path.is_dir()) if networks.is_dir() else []
-    summaries = [table.select(_SUMMARY) for dataset in datasets if len(table := _finished(networks / dataset, "runs"))]
+    runs = {dataset: table for dataset in datasets if len(table := _rows_of(networks / dataset, "runs"))}
+    splits = {split for table in runs.values() for split in table["split"].unique().to_pylist()}
+    finished = {dataset: _families_with(splits, table) for dataset, table in runs.items()}
+    summaries = [_of_families(table, finished[dataset]).select(_SUMMARY) for dataset, table in runs.items()]
     if not summaries:
         raise UserError(f"{networks}: there are no finished results to publish; run the study first")
     _refuse_loss(summaries, archive)
     rows: dict[str, int] = dict.fromkeys((*KINDS, "times"), 0)
-    contents = _contents(pa.concat_tables(summaries), rows)
+    contents = _contents(pa.concat_tables(summaries), rows, _left_out(runs, finished))
     _refuse_mixture(contents, summaries, mixed)
     written = []
-    for dataset in datasets:
+    for dataset in runs:
         for kind in KINDS:
-            if len(table := _finished(networks / dataset, kind)):
+            if len(table := _of_families(_rows_of(networks / dataset, kind), finished[dataset])):
                 written.append(_write(archive / "networks" / f"{dataset}.{kind}.parquet", table))
                 rows[kind] += len(table)
     for name, one in layouts.items():
@@ -84,9 +89,34 @@ def pack(
     return contents
 
 
-def _finished(folder: Path, kind: str) -> pa.Table:
+def _rows_of(folder: Path, kind: str) -> pa.Table:
     """All rows of a kind that a study has of the dataset with this folder."""
     return read_tables(sorted(folder.glob(f"seed*/*.{kind}.parquet")), _columns(kind))
+
+
+def _families_with(splits: set[int], runs: pa.Table) -> pa.Array:
+    """The names (`_family_names`) of the families of a dataset that have rows of all these splits."""
+    pairs = pa.table({"family": _family_names(runs), "split": runs["split"]}).group_by("family")
+    counts = pairs.aggregate([("split", "count_distinct")])
+    return counts.filter(pc.equal(counts["split_count_distinct"], len(splits)))["family"]
+
+
+def _of_families(table: pa.Table, names: pa.Array) -> pa.Table:
+    return table.filter(pc.is_in(_family_names(table), names))
+
+
+def _family_names(table: pa.Table) -> pa.ChunkedArray:
+    """Seed and family of each row."""
+    return pc.binary_join_element_wise(table["seed"].cast(pa.string()), table["family"], "/")
+
+
+def _left_out(runs: Mapping[str, pa.Table], finished: Mapping[str, pa.Array]) -> dict[str, list[str]]:
+    found = {}
+    for dataset, table in runs.items():
+        names = set(_family_names(table).to_pylist()) - set(finished[dataset].to_pylist())
+        if names:
+            found[dataset] = sorted(names)
+    return found
 
 
 def unpack(archive: Path, folder: Path, layouts: Mapping[str, Layout]) -> int:
@@ -194,7 +224,7 @@ def _put(path: Path, table: pa.Table) -> int:
     return 1
 
 
-def _contents(runs: pa.Table, rows: dict[str, int]) -> Contents:
+def _contents(runs: pa.Table, rows: dict[str, int], left_out: dict[str, list[str]]) -> Contents:
     networks = runs.group_by(["dataset", "split", "seed", "family", "variant"]).aggregate(
         [(name, "min") for name in ("data", "code", "cpu", *_COSTS)]
     )
@@ -208,6 +238,7 @@ def _contents(runs: pa.Table, rows: dict[str, int]) -> Contents:
         evaluation_cpu_hours=_hours(known["evaluation_seconds_min"]),
         datasets=dict(sorted(zip(known["dataset"].to_pylist(), known["data_min"].to_pylist(), strict=True))),
         families=_finished_families(known),
+        left_out=left_out,
     )
 
 
@@ -245,7 +276,7 @@ def _refuse_mixture(contents: Contents, summaries: Iterable[pa.Table], mixed: st
 def _refuse_loss(summaries: Iterable[pa.Table], archive: Path) -> None:
     """Networks that were published stay published: a study that does not have them must not replace the archive."""
     place = ["family", "seed"]
-    now = {table["dataset"][0].as_py(): _pairs(table.select(place)) for table in summaries}
+    now = {table["dataset"][0].as_py(): _pairs(table.select(place)) for table in summaries if len(table)}
     for dataset, kind, path in _packed_networks(archive):
         if kind == "runs" and (lost := _pairs(pq.read_table(path, columns=place)) - now.get(dataset, set())):
             names = ", ".join(sorted({family for family, _ in lost}))
