@@ -91,7 +91,10 @@ def test_float32_series_agrees_with_the_formula_at_its_own_centres(
     weight = torch.full_like(z, -1 / BATCH)
     expected, by_points, by_centres = value_and_gradients(z, z, scale, weight)
     value, vjp = own_log_density(z.float(), scale)
-    assert float((value - expected).abs().max()) < 2e-5
+    # A sum in single precision is as good as its largest value allows, so the logarithm of a small density is worse.
+    # Which of the last bits are lost differs from one processor to the next.
+    rounding = torch.finfo(torch.float32).eps * (expected.max() - expected).exp()
+    assert bool(((value - expected).abs() < 2e-6 + rounding).all())
     assert relative_error(vjp(weight.float()), by_points + by_centres) < 1e-4
 
 
