@@ -144,12 +144,12 @@ def test_tables_are_joined_in_order_and_damage_is_named(tmp_path: Path) -> None:
     files = [tmp_path / f"{name}.parquet" for name in ("one", "two")]
     for path in files:
         write_rows(path, [{"dataset": path.stem, "variant": variant} for variant in ("a", "b")], RUNS)
-    assert concatenate(files, tmp_path / "all.parquet", RUNS) == 4
+    assert concatenate(files, tmp_path / "all.parquet", "runs") == 4
     assert read_frames([tmp_path / "all.parquet"], "runs")["dataset"].tolist() == ["one", "one", "two", "two"]
     for content in (b"", b"PAR1", files[1].read_bytes()[:-30]):
         files[1].write_bytes(content)
         with pytest.raises(UserError, match=r"two\.parquet"):
-            concatenate(files, tmp_path / "again.parquet", RUNS)
+            concatenate(files, tmp_path / "again.parquet", "runs")
         assert not (tmp_path / "again.parquet").exists()
 
 

@@ -107,11 +107,11 @@ def test_collected_tables_keep_all_rows_in_order_and_name_foreign_ones(tmp_path:
     parts = [tmp_path / f"{number}.parquet" for number in range(3)]
     for number, part in enumerate(parts):
         write_rows(part, [ROW | {"split": number, "reason": None if number else "é"}] * number, RUNS)
-    assert concatenate(parts, tmp_path / "all.parquet", RUNS) == 3
+    assert concatenate(parts, tmp_path / "all.parquet", "runs") == 3
     assert read_frames([tmp_path / "all.parquet"], "runs")["split"].tolist() == [1, 2, 2]
     write_rows(parts[0], [], CURVES)
     with pytest.raises(UserError, match=r"0\.parquet: the columns are not those of this version"):
-        concatenate(parts, tmp_path / "all.parquet", RUNS)
+        concatenate(parts, tmp_path / "all.parquet", "runs")
 
 
 @pytest.mark.parametrize("damage", [truncate, empty, flip])

@@ -1,4 +1,5 @@
-"""Trained networks are never replaced: a short trial has a place of its own, other data under their name is refused."""
+"""Trained networks are never replaced: a short trial has a place of its own, other splits join those that
+are there, and other data under their name is refused."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from qrt.study.config import StudyConfig
 from support.projects import VOLATILE, Project, study_of
 
 pytestmark = pytest.mark.workflow
@@ -35,10 +37,17 @@ def networks_of(project: Project) -> dict[str, tuple[bytes, int]]:
     return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
+def study(config: dict[str, Any]) -> StudyConfig:
+    return study_of(**{name: value for name, value in config.items() if name != "own_datasets"})
+
+
 def runs(project: Project, config: dict[str, Any]) -> pd.DataFrame:
-    study = study_of(**{name: value for name, value in config.items() if name != "own_datasets"})
-    (file,) = (project.folder / study.networks).glob("mine/seed0/*.runs.parquet")
+    (file,) = (project.folder / study(config).networks).glob("mine/seed0/*.runs.parquet")
     return pd.read_parquet(file).drop(columns=VOLATILE, errors="ignore")
+
+
+def tuned_splits(project: Project) -> set[int]:
+    return set(pd.read_parquet(project.folder / study(USUAL).results / "methods/seed0/main.parquet")["split"])
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +75,25 @@ def test_short_trial_leaves_finished_networks_alone(copy: Project) -> None:
     assert set(runs(copy, SHORT)["epochs"]) == {4}
     assert networks_of(copy) == before
     assert copy.planned("main", **USUAL).keys() <= {"main"}
+
+
+def test_call_with_other_splits_keeps_those_that_are_there(copy: Project) -> None:
+    first, other = runs(copy, USUAL), USUAL | {"splits": [1]}
+    assert set(first["split"]) == {0}
+    copy.run("main", **USUAL)  # the file of the data is at another place in the copy, and is fetched again
+    run = copy.run("main", **other)
+    assert run.returncode == 0, run.stderr
+    both = runs(copy, USUAL)
+    assert set(both["split"]) == {0, 1}
+    pd.testing.assert_frame_equal(both[both["split"] == 0].reset_index(drop=True), first, check_exact=True)
+    assert tuned_splits(copy) == {1}
+
+    before = networks_of(copy)
+    assert copy.planned("main", **USUAL).keys() == {"tune", "main"}
+    run = copy.run("main", **USUAL)
+    assert run.returncode == 0, run.stderr
+    assert tuned_splits(copy) == {0}
+    assert networks_of(copy) == before
 
 
 def test_changed_data_under_the_same_name_is_refused_and_nothing_is_replaced(copy: Project) -> None:

@@ -24,9 +24,10 @@ rule tune:
         code=code_version("qrt.commands.tune"),
         experiments=lambda wildcards: FILES.experiments_json([wildcards.experiment]),
         protocol=PROTOCOL_JSON,
+        splits=STUDY.splits,
     shell:
-        "python -m qrt tune {input} --experiments {params.experiments:q} --protocol {params.protocol:q}"
-        " --out {output} > {log} 2> >(tee -a {log} >&2)"
+        "python -m qrt tune {input} --experiments {params.experiments:q} --splits {params.splits}"
+        " --protocol {params.protocol:q} --out {output} > {log} 2> >(tee -a {log} >&2)"
 
 
 use rule tune as tune_for_one with:
@@ -47,6 +48,7 @@ use rule tune as tune_for_one with:
             FILES.tuned_for_one(wildcards.purpose)
         ),
         protocol=PROTOCOL_JSON,
+        splits=STUDY.splits,
 
 
 rule collect:
@@ -70,8 +72,10 @@ rule collect:
         kind=lambda wildcards: wildcards.kind,
         # Not {input}: a thousand paths are more than a command line may hold.
         sources=f"--study {shlex.quote(STUDY_JSON)}",
+        splits=STUDY.splits,
     shell:
-        "python -m qrt collect {params.kind} {params.sources} --out {output} 2>&1 | tee {log}"
+        "python -m qrt collect {params.kind} {params.sources} --splits {params.splits} --out {output}"
+        " 2>&1 | tee {log}"
 
 
 use rule collect as collect_dataset with:
@@ -85,6 +89,7 @@ use rule collect as collect_dataset with:
         code=code_version("qrt.commands.collect"),
         kind=lambda wildcards: wildcards.kind,
         sources=lambda wildcards, input: f"--sources {' '.join(input)}",
+        splits=STUDY.splits,
 
 
 use rule collect as collect_methods with:
@@ -98,6 +103,7 @@ use rule collect as collect_methods with:
         code=code_version("qrt.commands.collect"),
         kind="methods",
         sources=lambda wildcards, input: f"--sources {' '.join(input)}",
+        splits=STUDY.splits,
 
 
 use rule collect as collect_times with:
@@ -111,3 +117,4 @@ use rule collect as collect_times with:
         code=code_version("qrt.commands.collect"),
         kind="times",
         sources=lambda wildcards, input: f"--sources {' '.join(input)}",
+        splits=STUDY.splits,

@@ -27,7 +27,9 @@ rule evaluate:
     params:
         code=code_version("qrt.commands.evaluate"),
         folder=subpath(input.record, parent=True),
-        splits=STUDY.splits,
+        splits=lambda wildcards: FILES.splits_to_evaluate(
+            wildcards.dataset, wildcards.seed, wildcards.family
+        ),
         family=lambda wildcards: family_of(wildcards).json,
         examples=lambda wildcards: "--examples" * is_example(wildcards.dataset),
     shell:

@@ -33,8 +33,11 @@ def run(options: argparse.Namespace) -> None:
     layout = Layout(study.results, study.networks)
 
     def of_kind(kind: str) -> pd.DataFrame:
-        others = files_of_other_readings(study, kind) if kind in ("runs", "curves", "predictions") else []
-        rows = of_reported_seed(read_frames([Path(path) for path in (layout.table(kind), *others)], kind))
+        if kind not in ("runs", "curves", "predictions"):
+            return of_reported_seed(read_frames([Path(layout.table(kind))], kind))
+        others = files_of_other_readings(study, kind)
+        paths = [Path(path) for path in (layout.table(kind), *others)]
+        rows = of_reported_seed(read_frames(paths, kind, study.splits))
         return without_repeats(rows) if others else rows
 
     pool = Pool(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from qrt.results.evaluated_splits import splits_in
 from qrt.results.layout import Layout
 from qrt.results.readings import files_of_other_readings
 from qrt.study.config import StudyConfig
@@ -57,7 +58,22 @@ class StudyNetworks:
 
     def trained(self, dataset: str, seed: int | str, family: str) -> list[str]:
         """What the networks of a family say, split by split."""
-        return [self.layout.trained(dataset, seed, split, family) for split in self.study.splits]
+        splits = self.splits_to_evaluate(dataset, seed, family)
+        return [self.layout.trained(dataset, seed, split, family) for split in splits]
+
+    def splits_to_evaluate(self, dataset: str, seed: int | str, family: str) -> list[int]:
+        """The splits of the study, and those that the file of evaluated networks has already: they stay in it.
+
+        As they were when first asked for, since Snakemake removes the file before it is written again.
+        """
+        path = self.folder / self.layout.evaluated(dataset, seed, family, "runs")
+        if path not in self._evaluated_splits:
+            self._evaluated_splits[path] = sorted({*self.study.splits, *splits_in(path)})
+        return self._evaluated_splits[path]
+
+    @cached_property
+    def _evaluated_splits(self) -> dict[Path, list[int]]:
+        return {}
 
     def stamp_of_other_readings(self) -> str:
         """Tells whether anything has changed in what studies under other protocols have left in the same folder."""

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from qrt.parquet_file import COUNT, NUMBER, TEXT, Column, as_table, read_tables, write_rows, write_table
 
 if TYPE_CHECKING:
@@ -165,19 +168,23 @@ TABLES: dict[str, tuple[str, Mapping[str, Column]]] = {
 }
 
 
-def concatenate(sources: Iterable[Path], target: Path, columns: Mapping[str, Column]) -> int:
-    """One Parquet file with the rows of all sources in their order; returns how many there are."""
-    whole = read_tables(list(sources), columns)
+def concatenate(sources: Iterable[Path], target: Path, kind: str, splits: Sequence[int] | None = None) -> int:
+    """One Parquet file with the rows of all sources, or those of some splits, in their order; returns how many."""
+    whole = _of_splits(read_tables(list(sources), TABLES[kind][1]), splits)
     write_table(target, whole)
     return len(whole)
 
 
-def read_frames(paths: Sequence[Path], kind: str) -> pd.DataFrame:
-    """Result tables of one kind as one data frame, in their order; without files an empty one with the kind's columns.
+def read_frames(paths: Sequence[Path], kind: str, splits: Sequence[int] | None = None) -> pd.DataFrame:
+    """Result tables of one kind, or their rows of some splits, as one data frame, in their order.
 
-    All damaged files are set aside and named at once.
+    Without files it is an empty one with the kind's columns. All damaged files are set aside and named at once.
     """
-    return read_tables(paths, TABLES[kind][1]).to_pandas()
+    return _of_splits(read_tables(paths, TABLES[kind][1]), splits).to_pandas()
+
+
+def _of_splits(table: pa.Table, splits: Sequence[int] | None) -> pa.Table:
+    return table if splits is None else table.filter(pc.is_in(table["split"], pa.array(splits, COUNT)))
 
 
 def of_reported_seed(table: pd.DataFrame) -> pd.DataFrame:
