@@ -15,6 +15,7 @@ import pytest
 from conftest import PROJECT
 from qrt.claims import verdict_job
 from qrt.claims.claim import paper_claims
+from qrt.claims.evidence import Evidence, Workings
 from qrt.claims.verdict import VERDICTS
 from qrt.claims.verdict_job import DIFFERENCES, KEY_NUMBERS, Pool, judge_readings, read_verdicts
 from qrt.results.readings import (
@@ -27,7 +28,7 @@ from qrt.results.readings import (
     readings,
     study_on_datasets_of,
 )
-from qrt.results.tables import METRICS, RUNS, TABLES, as_table
+from qrt.results.tables import METHODS, METRICS, RUNS, TABLES, as_table
 from qrt.results.tuning import tuned_methods
 from qrt.study.config import StudyConfig, load_config, read_schema
 from qrt.study.experiments import plan_study
@@ -117,6 +118,22 @@ def test_switch_after_training_is_read_from_the_same_networks() -> None:
     assert set(qrtc["posthoc_on"]) == {"training_map"}
     for switch in ("sd", "cohens_d", "ablation_baseline", "time_per_epoch"):
         pd.testing.assert_frame_equal(read[switch], read[STUDY])
+
+
+def test_rows_that_a_switch_leaves_as_they_are_have_the_same_fingerprint() -> None:
+    """Also beside experiments without rows, such as ablations here, which have no types."""
+    study, runs = study_of(methods=["BASE", "QRC", "QRT", "QRTC", "QRIC"]), runs_of()
+    tuned = methods_of(study, runs)
+    assert set(tuned["experiment"]) < {one.name for one in plan_study(study).experiments.values()}
+    methods = as_table(tuned.astype(object).where(tuned.notna(), None).to_dict("records"), METHODS).to_pandas()
+    assert pd.api.types.is_float_dtype(methods["test_nll"])
+    read = read_methods(runs, study, methods)
+    before, after = (
+        Workings(Evidence(one, study.protocol, study.datasets, pd.DataFrame())) for one in (methods, read["posthoc_on"])
+    )
+    plain, qrtc = ("main", "QRC"), ("main", "QRTC")
+    assert before.content(plain) == after.content(plain)
+    assert before.content(qrtc) != after.content(qrtc)
 
 
 def test_method_is_read_only_if_all_its_networks_were_trained() -> None:

@@ -30,6 +30,7 @@ DRAWN = (
     "fig15_validation_nll.png",
     "table3_datasets.csv",
     "scorecard.csv",
+    "agreement.csv",
     "robustness.csv",
 )
 

@@ -103,8 +103,18 @@ def read_methods(runs: pd.DataFrame, study: StudyConfig, methods: pd.DataFrame) 
             tuned[reading] = methods
             continue
         experiments = plan_study(replace(study, protocol=protocol)).experiments.values()
-        tuned[reading] = pd.concat([tuning.methods(one, protocol) for one in experiments], ignore_index=True)
+        rows = pd.concat([tuning.methods(one, protocol) for one in experiments], ignore_index=True)
+        tuned[reading] = _typed_like(methods, rows)
     return tuned
+
+
+def _typed_like(methods: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the types of `methods`, so that what equal rows give is computed once for both.
+
+    Experiments without rows have no types, and leave none to the others. Whole numbers with gaps are floats.
+    """
+    whole = (name for name in rows if pd.api.types.is_integer_dtype(methods[name]) and rows[name].isna().any())
+    return rows.astype(methods.dtypes.to_dict() | dict.fromkeys(whole, "float64"))
 
 
 def on_datasets_of(reading: pd.DataFrame, methods: pd.DataFrame) -> pd.DataFrame | None:
