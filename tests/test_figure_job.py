@@ -189,9 +189,11 @@ def test_footer_names_what_has_not_run_yet() -> None:
     without_qregc = methods[methods["method"] != "QREGC"]
     assert footer_of("fig21_main_all", study, without_qregc).endswith("2 splits · not run yet: QREGC")
     only_seven = without_qregc[without_qregc["dataset"].isin(datasets[2:])]
-    assert footer_of("fig21_main_all", study, only_seven).endswith("not run yet: QREGC, 2 datasets")
+    assert footer_of("fig21_main_all", study, only_seven).endswith("not run yet: 2 datasets, QREGC")
     partly = methods[(methods["method"] != "QREGC") | (methods["dataset"].isin(datasets[1:4]))]
     assert "not run yet: QREGC on 6 datasets ·" in footer_of("fig21_main_all", study, partly)
+    partly_on_seven = partly[partly["dataset"].isin(datasets[2:])]
+    assert "not run yet: 2 datasets, QREGC on 5 others ·" in footer_of("fig21_main_all", study, partly_on_seven)
 
 
 def test_method_that_has_not_run_yet_is_in_no_table_and_changes_no_other_row() -> None:

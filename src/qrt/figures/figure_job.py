@@ -56,19 +56,18 @@ def footer(artifact: Artifact, statistics: FigureStatistics, study: StudyConfig)
 
 
 def not_run_words(left_out: Sequence[LeftOut], datasets: Sequence[str]) -> str:
-    """Methods without results by name, methods without results on some datasets, and the number of datasets."""
+    """The number of datasets without results, methods without any by name, and methods without results on some."""
     missing = [entry.what for entry in left_out if entry.reason == NOT_RUN]
     whole = [what for what in missing if what in datasets]
     on_some = Counter(
         method for method, on, dataset in (what.partition(" on ") for what in missing) if on and dataset in datasets
     )
     methods = [what for what in missing if what not in datasets and what.partition(" on ")[0] not in on_some]
-    words = list(methods)
+    words = [*([counted(len(whole), "dataset")] if whole else []), *methods]
     for count in dict.fromkeys(on_some.values()):
         alike = [method for method, times in on_some.items() if times == count]
         named = ", ".join(alike) if len(alike) <= LONGEST_LIST else counted(len(alike), "method")
-        words.append(f"{named} on {counted(count, 'dataset')}")
-    words += [counted(len(whole), "dataset")] if whole else []
+        words.append(f"{named} on {counted(count, 'other' if whole else 'dataset')}")
     return f"{NOT_RUN}: {', '.join(words)}" if words else ""
 
 
