@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from conftest import PROJECT
+from qrt.atomic import write_json
 from qrt.documentation.progress import at_hand, steps
 from qrt.documentation.published import written_documents
 from qrt.documentation.written_block import with_block
@@ -34,9 +35,25 @@ DRAWN = (
     "robustness.csv",
 )
 
+SMALL = ("CPU", "Yacht", "space_ga")  # the last has densities of single rows
+
 published = pytest.mark.skipif(
     not ARCHIVE.is_dir(), reason="this clone has no published results in replication/results"
 )
+
+
+@pytest.fixture(scope="module")
+def small_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The published results of a few small datasets, as if no others had been published."""
+    archive, whole = tmp_path_factory.mktemp("small") / "archive", read_manifest(ARCHIVE)
+    names = [name for name in whole["files"] if Path(name).name.split(".")[0] in {*SMALL, *PUBLISHED_LAYOUTS}]
+    for name in names:
+        (archive / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ARCHIVE / name, archive / name)
+    files = {name: whole["files"][name] for name in names}
+    datasets = {name: whole["datasets"][name] for name in SMALL}
+    write_json(archive / "manifest.json", whole | {"files": files, "datasets": datasets})
+    return archive
 
 
 @published
@@ -92,40 +109,40 @@ def test_datasets_that_are_not_at_hand_are_those_that_the_mirror_lacks(shared_da
 
 
 @published
-def test_packing_what_was_restored_gives_the_same_archive(tmp_path: Path) -> None:
+def test_packing_what_was_restored_gives_the_same_archive(small_archive: Path, tmp_path: Path) -> None:
     restored = tmp_path / "study"
-    unpack(ARCHIVE, restored, PUBLISHED_LAYOUTS)
-    pack(restored, PUBLISHED_LAYOUTS, tmp_path / "archive", {}, mixed=read_manifest(ARCHIVE)["mixed"])
-    assert read_manifest(tmp_path / "archive")["files"] == read_manifest(ARCHIVE)["files"]
+    unpack(small_archive, restored, PUBLISHED_LAYOUTS)
+    pack(restored, PUBLISHED_LAYOUTS, tmp_path / "archive", {}, mixed=read_manifest(small_archive)["mixed"])
+    assert read_manifest(tmp_path / "archive")["files"] == read_manifest(small_archive)["files"]
 
 
 @published
-def test_family_that_lacks_a_split_is_left_out(tmp_path: Path) -> None:
+def test_family_that_lacks_a_split_is_left_out(small_archive: Path, tmp_path: Path) -> None:
     study = tmp_path / "study"
-    unpack(ARCHIVE, study, PUBLISHED_LAYOUTS)
+    unpack(small_archive, study, PUBLISHED_LAYOUTS)
     family = "mlp-3.qrt.variance.same_pass"
     for kind in ("runs", "curves"):
         path = study / f"results/networks/Yacht/seed0/{family}.{kind}.parquet"
         table = read_tables([path], TABLES[kind][1])
         write_table(path, table.filter(pc.not_equal(table["split"], 3)))
-    contents = pack(study, PUBLISHED_LAYOUTS, tmp_path / "archive", {}, mixed=read_manifest(ARCHIVE)["mixed"])
+    contents = pack(study, PUBLISHED_LAYOUTS, tmp_path / "archive", {}, mixed=read_manifest(small_archive)["mixed"])
     assert contents.left_out == {"Yacht": [f"0/{family}"]}
     assert "Yacht" not in contents.families[family]
-    assert contents.datasets == read_manifest(ARCHIVE)["datasets"]
+    assert contents.datasets == read_manifest(small_archive)["datasets"]
     for kind in ("runs", "curves"):
         packed = pq.read_table(tmp_path / f"archive/networks/Yacht.{kind}.parquet", columns=["seed", "family"])
         assert (0, family) not in set(zip(*packed.to_pydict().values(), strict=True))
 
 
 @published
-def test_archive_is_not_replaced_by_one_with_fewer_networks(tmp_path: Path) -> None:
+def test_archive_is_not_replaced_by_one_with_fewer_networks(small_archive: Path, tmp_path: Path) -> None:
     archive, study = tmp_path / "archive", tmp_path / "study"
-    shutil.copytree(ARCHIVE, archive)
+    shutil.copytree(small_archive, archive)
     unpack(archive, study, PUBLISHED_LAYOUTS)
     next(study.glob("results/networks/Yacht/seed0/mlp-3.qrt.*.runs.parquet")).unlink()
     with pytest.raises(UserError, match=r"networks on Yacht that this study does not have: mlp-3\.qrt.*restore"):
         pack(study, PUBLISHED_LAYOUTS, archive, {})
-    assert read_manifest(archive) == read_manifest(ARCHIVE)
+    assert read_manifest(archive) == read_manifest(small_archive)
 
 
 @published
@@ -155,8 +172,8 @@ NEW = {
 @published
 @pytest.mark.workflow
 @pytest.mark.parametrize("what", NEW)
-def test_one_more_thing_plans_only_what_is_new(what: str, tmp_path: Path) -> None:
-    unpack(ARCHIVE, tmp_path, PUBLISHED_LAYOUTS)
+def test_one_more_thing_plans_only_what_is_new(what: str, small_archive: Path, tmp_path: Path) -> None:
+    unpack(small_archive, tmp_path, PUBLISHED_LAYOUTS)
     for path in tmp_path.glob("results/networks/Yacht/seed*/*.parquet"):
         if path.parent.name != "seed0" or path.name.rsplit(".", 2)[0] not in KEPT:
             path.unlink()
