@@ -173,6 +173,13 @@ def test_steps_are_counted_by_before_and_after() -> None:
     }
 
 
+def test_study_of_the_papers_datasets_alone_says_so_once() -> None:
+    assert mock_study().basis == "6 of 7 datasets (5 of the paper's 57), 5 splits"
+    paper = replace(mock_study(), asked=57, datasets=45, of_paper=45)
+    assert paper.basis == "45 of the paper's 57 datasets, 5 splits"
+    assert replace(paper, of_paper=44).basis == "45 of 57 datasets (44 of the paper's 57), 5 splits"
+
+
 def test_summary_tells_in_about_ten_lines_what_came_out() -> None:
     lines = summary_lines(small_verdicts(), mock_study())
     text = "\n".join(lines)

@@ -43,8 +43,10 @@ class StudyWords:
     @property
     def basis(self) -> str:
         """What the results are based on."""
-        asked = f"{self.datasets} of {counted(self.asked, 'dataset')}"
-        return f"{asked} ({self.of_paper} of the paper's {len(paper_datasets())}), {counted(self.splits, 'split')}"
+        paper, splits = f"of the paper's {len(paper_datasets())}", counted(self.splits, "split")
+        if (self.of_paper, self.asked) == (self.datasets, len(paper_datasets())):
+            return f"{self.datasets} {paper} datasets, {splits}"
+        return f"{self.datasets} of {counted(self.asked, 'dataset')} ({self.of_paper} {paper}), {splits}"
 
 
 def study_words(study: StudyConfig, dataset_table: pd.DataFrame, finished: Collection[str] | None = None) -> StudyWords:
