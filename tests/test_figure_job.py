@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -194,6 +195,32 @@ def test_footer_names_what_has_not_run_yet() -> None:
     assert "not run yet: QREGC on 6 datasets ·" in footer_of("fig21_main_all", study, partly)
     partly_on_seven = partly[partly["dataset"].isin(datasets[2:])]
     assert "not run yet: 2 datasets, QREGC on 5 others ·" in footer_of("fig21_main_all", study, partly_on_seven)
+
+
+def without_data(results: Results, datasets: Sequence[str]) -> Results:
+    """The results where the records of these datasets say that there is no data."""
+    missing = {name: {"dataset": name, "status": "unavailable", "reason": f"no source has {name}"} for name in datasets}
+    return replace(results, records={**results.records, **missing})
+
+
+def test_datasets_without_data_are_not_said_to_wait_for_a_run() -> None:
+    datasets = paper_names(9)
+    artifact, study, methods = FIGURES["fig21_main_all"], study_of(datasets), mock_main_study(datasets, splits=2)
+    of_two = results_of(datasets, methods=methods[methods["dataset"].isin(datasets[:2])])
+    one_gone, most_gone = (
+        figure_statistics(artifact, study, without_data(of_two, names)) for names in (datasets[2:3], datasets[2:8])
+    )
+    assert LeftOut(datasets[2], 1, f"unavailable: no source has {datasets[2]}") in one_gone.left_out
+    said = footer(artifact, one_gone, study)
+    assert "not run yet: 6 datasets" in said
+    assert f"left out: {datasets[2]} (unavailable: no source has {datasets[2]})" in said
+    assert footer(artifact, most_gone, study).endswith("2 splits · unavailable: 6 datasets · not run yet: 1 dataset")
+
+
+def test_figure_of_one_dataset_without_data_says_why() -> None:
+    results = without_data(results_of(["abalone"]), ["abalone"])
+    statistics = figure_statistics(FIGURES["fig28_predictions_abalone"], study_of(["abalone"]), results)
+    assert list(statistics.notes) == ["abalone: unavailable: no source has abalone"]
 
 
 def test_method_that_has_not_run_yet_is_in_no_table_and_changes_no_other_row() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,30 @@ from qrt.text.formats import escape_rst
 from qrt.text.words import counted, listed
 
 LONGEST_LIST = 3  # reasons that a footer names, and things that it names for one reason
-DIVERGED = "diverged"
+DIVERGED, UNAVAILABLE = "diverged", "unavailable"
 
 
 def figure_statistics(artifact: Artifact, study: StudyConfig, results: Results) -> FigureStatistics:
     """Every number of one figure."""
-    return KINDS[artifact.kind].compute(artifact, study, results)
+    return _with_reasons(KINDS[artifact.kind].compute(artifact, study, results), results.records)
+
+
+def _with_reasons(statistics: FigureStatistics, records: Mapping[str, Mapping[str, Any]]) -> FigureStatistics:
+    """Datasets without data have the reason of their record: they do not run later, as `NOT_RUN` would say."""
+    reasons = {
+        name: f"{record['status']}: {record['reason']}"
+        for name, record in records.items()
+        if record["status"] == UNAVAILABLE
+    }
+    notes = {f"{name}: {NOT_RUN}": f"{name}: {reason}" for name, reason in reasons.items()}
+    return replace(
+        statistics,
+        left_out=tuple(
+            replace(entry, reason=reasons.get(entry.what, NOT_RUN)) if entry.reason == NOT_RUN else entry
+            for entry in statistics.left_out
+        ),
+        notes=tuple(notes.get(note, note) for note in statistics.notes),
+    )
 
 
 def draw(artifact: Artifact, statistics: FigureStatistics, study: StudyConfig) -> Figure:
@@ -49,8 +67,13 @@ def footer(artifact: Artifact, statistics: FigureStatistics, study: StudyConfig)
     parts.append(study.training_words)
     if artifact.datasets and statistics.datasets and not set(statistics.datasets) & set(artifact.datasets):
         parts.append(f"{', '.join(statistics.datasets)} in place of {', '.join(artifact.datasets)}")
+    without_data = [entry for entry in statistics.left_out if entry.reason.startswith(UNAVAILABLE)]
+    counted_alone = without_data if len(without_data) > LONGEST_LIST else []
+    if counted_alone:
+        parts.append(f"{UNAVAILABLE}: {counted(len(counted_alone), 'dataset')}")
     parts.append(not_run_words(statistics.left_out, study.datasets))
-    parts += left_out_words([entry for entry in statistics.left_out if entry.reason != NOT_RUN])
+    others = [entry for entry in statistics.left_out if entry.reason != NOT_RUN and entry not in counted_alone]
+    parts += left_out_words(others)
     parts.append(study.demonstration)
     return " · ".join(filter(None, parts))
 
