@@ -115,7 +115,7 @@ def test_report_of_nothing_and_figures_of_nothing_say_how_to_get_them(tmp_path: 
     assert report.stderr.splitlines()[-1].startswith("There is nothing to report yet.")
     figures = project.run("figures", "tables", *DRY_RUN, only_finished=True)
     missing = "fig01 to fig04, fig08 to fig10, fig12 to fig22, fig24, table2, table3"
-    assert f"Not drawn, since no results are there yet: {missing}." in figures.stdout
+    assert f"No results are there yet for {missing}." in figures.stdout
     # From simulated PITs, from the plan, and figures of networks or datasets that this study does not ask for.
     drawn = {name.split("_")[0] for name in planned_jobs(figures)}
     others = {"fig05", "fig06", "fig07", "fig23", "fig25", "fig26", "fig27", "fig28"}

@@ -17,7 +17,7 @@ from qrt.figures.kinds import statistics_tables
 from qrt.running.job_environment import job_environment
 from qrt.running.forgotten_steps import refuse_forgotten_steps
 from qrt.running.study_files import TUNED_FOR_ONE, StudyFiles
-from qrt.running.targets import not_drawn, what_was_meant
+from qrt.running.targets import what_was_meant, without_results
 from qrt.study import cost
 from qrt.study.artifacts import (
     ARTIFACTS,

@@ -2,7 +2,7 @@
 from snakemake.logging import logger
 
 # Not at the end: where nothing is to be drawn, Snakemake runs nothing of ours.
-if missing_results := not_drawn(FILES):
+if missing_results := without_results(FILES):
     logger.warning(missing_results)
 
 

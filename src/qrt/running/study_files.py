@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+from qrt.data.record import is_available
 from qrt.figures.kinds import needed_tables
 from qrt.results.study_networks import StudyNetworks
 from qrt.study.artifacts import EXAMPLE_EXPERIMENTS, FIGURES
@@ -107,6 +108,9 @@ class StudyFiles(StudyNetworks):
         experiments = [experiment for experiment in wanted if experiment in self.plan.experiments]
         if not experiments or not needs.datasets:
             return True  # drawn from no networks, or it says that the study lacks what it shows
+        records = [self.folder / path for path in self.records(needs.datasets)]
+        if len(records) == len(needs.datasets) and not any(map(is_available, records)):
+            return True  # it says why there is no data
         return bool(self.evaluated("runs", experiments, needs.datasets, seeds=[0]))
 
     @cached_property

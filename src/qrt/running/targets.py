@@ -38,13 +38,13 @@ def targets_in_words(rules: Iterable[str]) -> str:
     return ", ".join([*words, *sorted(asked - set(paper))])
 
 
-def not_drawn(files: StudyFiles) -> str:
-    """What to say of figures and tables that were not drawn, since nothing is trained for them; often nothing."""
+def without_results(files: StudyFiles) -> str:
+    """What to say of figures and tables that no results are there for, since nothing is trained; often nothing."""
     missing = set(ARTIFACTS) - set(files.drawable(ARTIFACTS))
     if not missing:
         return ""
     return (
-        f"Not drawn, since no results are there yet: {targets_in_words(missing)}.\n"
+        f"No results are there yet for {targets_in_words(missing)}.\n"
         "snakemake --cores N fig03 trains what one of them needs, snakemake --cores N what all need; "
         "make replication draws the published results."
     )
