@@ -2,8 +2,9 @@
 
 Every step is a call of Snakemake for a dataset, or for a group of small ones, on one core. As many run at a time as
 there are cores, each on datasets of its own, so that no core waits for the last job of another call. Smaller datasets
-come first: whatever is finished when the time is over is complete in datasets. Finished work is kept: the same command
-continues.
+come first: whatever is finished when the time is over is complete in datasets. With `--minutes` nothing is begun that
+would not be finished by then, as far as the cost formula can tell; a later step that would be takes its place. Finished
+work is kept: the same command continues.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from qrt.documentation.progress import steps
 
 PROJECT = Path(__file__).parents[1]
 STEPS = PROJECT / "replication/steps.yaml"
-# Training rows up to which datasets share a call of Snakemake. Larger ones have calls of their own.
+# Training rows up to which datasets share a call of Snakemake, if that is short. Larger ones have calls of their own.
 GROUPS = (700, 2_000, 5_000)
+LONGEST_SHARED = 0.5  # CPU-hours: what a longer call has begun on many datasets could be lost when time is over
 PAUSE = 1.0  # seconds between looks at what is running
 
 
@@ -40,6 +42,7 @@ class Task:
     step: str
     settings: dict[str, Any]  # of the step, in steps.yaml
     datasets: tuple[str, ...]
+    hours: float = 0.0  # on one core, by the cost formula
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,9 @@ class Running:
 def tasks(numbers: list[str], up_to: int, available: set[str]) -> Iterator[Task]:
     """What is left to do, in the order of steps.yaml; of all steps without `numbers`."""
     plan = yaml.safe_load(STEPS.read_text(encoding="utf-8"))
-    finished = {(step.name, dataset) for step in steps(PROJECT) for dataset in step.finished}
+    progress = list(steps(PROJECT))
+    finished = {(step.name, dataset) for step in progress for dataset in step.finished}
+    hours = {(step.name, dataset): left for step in progress for dataset, left in step.left.items()}
     for line in plan["order"]:
         for number in map(str, line["steps"]):
             for name, step in plan["steps"].items():
@@ -81,24 +86,34 @@ def tasks(numbers: list[str], up_to: int, available: set[str]) -> Iterator[Task]
                     continue
                 wanted = available & set(step.get("datasets", available))
                 left = {dataset for dataset in wanted if (name, dataset) not in finished}
+                finished |= {(name, dataset) for dataset in left if _rows(dataset) <= line["up_to"]}
                 for datasets in dataset_groups(min(line["up_to"], up_to), left):
-                    finished |= {(name, dataset) for dataset in datasets}
-                    yield Task(name, step, datasets)
+                    cost = [hours.get((name, dataset), 0.0) for dataset in datasets]
+                    if sum(cost) <= LONGEST_SHARED:
+                        yield Task(name, step, datasets, sum(cost))
+                    else:
+                        yield from (Task(name, step, (one,), its) for one, its in zip(datasets, cost, strict=True))
 
 
 def dataset_groups(up_to: int, names: set[str]) -> list[tuple[str, ...]]:
     """The datasets with so many training rows at most by size, in groups that share a call."""
-    rows = {name: paper_datasets()[name].published.train_rows for name in names}
-    by_size = sorted((name for name in names if rows[name] <= up_to), key=lambda name: (rows[name], name))
+    by_size = sorted((name for name in names if _rows(name) <= up_to), key=lambda name: (_rows(name), name))
     groups = [
-        tuple(name for name in by_size if low < rows[name] <= high)
+        tuple(name for name in by_size if low < _rows(name) <= high)
         for low, high in zip((0, *GROUPS), GROUPS, strict=False)
     ]
-    return [group for group in groups if group] + [(name,) for name in by_size if rows[name] > GROUPS[-1]]
+    return [group for group in groups if group] + [(name,) for name in by_size if _rows(name) > GROUPS[-1]]
+
+
+def _rows(dataset: str) -> int:
+    return paper_datasets()[dataset].published.train_rows
 
 
 def run(waiting: list[Task], begin: Callable[[Task], Running], cores: int, until: float) -> None:
-    """Do the tasks in their order, as many at a time as there are cores; one waits while its datasets are in use."""
+    """Do the tasks in their order, as many at a time as there are cores, each if there is time left for it.
+
+    One waits while its datasets are in use.
+    """
     running: list[Running] = []
     try:
         while (waiting or running) and time.time() < until:
@@ -106,7 +121,10 @@ def run(waiting: list[Task], begin: Callable[[Task], Running], cores: int, until
                 one.end()
                 running.remove(one)
             in_use = {dataset for one in running for dataset in one.task.datasets}
-            free = (task for task in waiting if in_use.isdisjoint(task.datasets))
+            possible = [task for task in waiting if time.time() + 3600 * task.hours < until]
+            if not possible and not running:
+                return
+            free = (task for task in possible if in_use.isdisjoint(task.datasets))
             following = next(free, None) if len(running) < cores else None
             if following is None:
                 time.sleep(PAUSE)
@@ -135,7 +153,8 @@ def main() -> int:
         available = {row["name"] for row in csv.DictReader(manifest) if row["file"]}
     waiting = list(tasks(options.steps, options.up_to, available))
     if options.plan:
-        print("\n".join(f"step {task.step}: {', '.join(task.datasets)}" for task in waiting))
+        for task in waiting:
+            print(f"step {task.step}: {', '.join(task.datasets)}: {task.hours:.2f} CPU-hours by the formula")
         return 0
     run(waiting, partial(Running.begin, mirror=options.mirror), options.cores, time.time() + 60 * options.minutes)
     return 0

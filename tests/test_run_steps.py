@@ -92,6 +92,21 @@ def test_calls_are_ended_when_time_is_over(run_steps: ModuleType) -> None:
     assert all(process.poll() is not None for process in processes)
 
 
+def test_nothing_is_begun_that_the_time_left_is_too_short_for(run_steps: ModuleType) -> None:
+    begun = []
+
+    def begin(task: Any) -> Any:
+        begun.append(task.step)
+        return run_steps.Running(task, subprocess.Popen([sys.executable, "-c", ""]), _Closed(), time.time())
+
+    hours = {"short": 0.001, "too long": 0.5, "short as well": 0.002}
+    tasks = [run_steps.Task(step, {}, (step,), left) for step, left in hours.items()]
+    start = time.time()
+    run_steps.run(tasks, begin, 1, start + 60)
+    assert begun == ["short", "short as well"]
+    assert time.time() < start + 55, "it does not wait for nothing"
+
+
 class _Closed:
     """The temporary file of a call that has none."""
 

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> None:
     }
     contents = pack(options.folder, PUBLISHED_LAYOUTS, options.archive, notes, mixed=options.mixed)
     for dataset, families in contents.left_out.items():
-        print(f"{dataset}: not on all splits yet, so left out: {', '.join(families)} (seed/family)")
+        print(f"{dataset}: not on all splits yet, so left out: {', '.join(families)} (seed/family, times/protocol)")
     size = sum(path.stat().st_size for path in options.archive.rglob("*") if path.is_file()) / 1e6
     print(
         f"{options.archive}: {contents.networks} networks on {len(contents.datasets)} datasets, "

@@ -13,6 +13,7 @@ from qrt.data.sheet import paper_datasets
 from qrt.documentation.progress import at_hand, steps
 from qrt.pages.changed_differences import distances_to_published
 from qrt.pages.switches import BY_NAME
+from qrt.results.archive import CPU_HOURS
 from qrt.text.formats import escape_markdown
 from qrt.text.words import counted, number
 
@@ -86,7 +87,7 @@ def _of_abstract(claims: pd.DataFrame) -> pd.DataFrame:
 
 def _what_was_done(project: Path, manifest: dict[str, Any]) -> str:
     finished = {step.name: len(step.finished) for step in steps(project)}
-    cost = manifest["cpu_hours"] + manifest["evaluation_cpu_hours"]
+    cost = sum(manifest[name] for name in CPU_HOURS)
     return (
         f"**So far**: {manifest['networks']:,} networks on {counted(len(manifest['datasets']), 'dataset')} of the "
         f"paper's {len(paper_datasets())} ({at_hand(project)} are at hand), five splits each, in {_hours(cost)} of one "

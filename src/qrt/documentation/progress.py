@@ -12,8 +12,10 @@ import yaml
 
 from qrt.data.sheet import paper_datasets
 from qrt.documentation.written_block import markdown_table
+from qrt.results.archive import hours_of_times
 from qrt.running.study_files import StudyFiles
 from qrt.study.config import load_config, read_schema
+from qrt.study.cost import timing_seconds, usual_epochs
 from qrt.text.words import number
 
 Job = tuple[str, int, str]  # dataset, seed, family: trained and evaluated on all splits
@@ -28,7 +30,7 @@ class Step:
     planned: tuple[str, ...]
     finished: tuple[str, ...]
     spent: float  # for what no earlier step has trained
-    left: float  # by the formula, for what no other step has trained or would train before
+    left: Mapping[str, float]  # dataset -> by the formula, for what no other step has trained or would train before
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Published:
     """The published results as far as steps are concerned."""
 
     hours: Mapping[Job, float]
-    timed: frozenset[tuple[str, str]]  # protocol, dataset
+    timed: Mapping[tuple[str, str], float]  # (protocol, dataset) -> hours
 
     @classmethod
     def read(cls, archive: Path) -> Published:
@@ -49,12 +51,10 @@ class Published:
             seconds = networks["job_seconds"].fillna(0) + networks["evaluation_seconds"].fillna(0)
             for (dataset, seed, family), spent in seconds.groupby([networks[name] for name in columns[:3]]):
                 hours[str(dataset), int(seed), str(family)] = float(spent.sum()) / 3600
-        timed = {
-            (path.stem, dataset)
-            for path in sorted((archive / "times").glob("*.parquet"))
-            for dataset in pq.read_table(path, columns=["dataset"])["dataset"].unique().to_pylist()
-        }
-        return cls(hours, frozenset(timed))
+        timed: dict[tuple[str, str], float] = {}
+        for path in sorted((archive / "times").glob("*.parquet")):
+            timed |= {(path.stem, dataset): hours for dataset, hours in hours_of_times(pq.read_table(path)).items()}
+        return cls(hours, timed)
 
 
 def steps(project: Path) -> Iterator[Step]:
@@ -66,12 +66,17 @@ def steps(project: Path) -> Iterator[Step]:
     for name, step in plan["steps"].items():
         planned = tuple(_datasets_of(name, plan))
         files = StudyFiles(load_config(step["config"] | {"datasets": list(planned)}, schema, project))
-        finished, spent, left = [], 0.0, 0.0
+        finished, spent, left = [], 0.0, {}
         for dataset in planned:
             jobs = set(_jobs(files, dataset))
             spent += sum(published.hours.get(job, 0.0) for job in jobs - seen)
-            left += sum(_hours(files, job) for job in jobs - seen if job not in published.hours)
-            timed = "timed" not in step.get("targets", ()) or (step["config"]["protocol"], dataset) in published.timed
+            left[dataset] = sum(_hours(files, job) for job in jobs - seen if job not in published.hours)
+            timed = True
+            if "timed" in step.get("targets", ()):
+                place = step["config"]["protocol"], dataset
+                timed = place in published.timed
+                spent += published.timed.get(place, 0.0)
+                left[dataset] += 0.0 if timed else _hours_of_timing(files, dataset)
             if timed and all(job in published.hours for job in jobs):
                 finished.append(dataset)
             seen |= jobs
@@ -84,8 +89,9 @@ def progress_table(project: Path) -> str:
     spent = left = 0.0
     for step in steps(project):
         done = f"{len(step.finished)} of {len(step.planned)}"
-        rows.append((step.name, step.what, done, _hours_in_words(step.spent), _hours_in_words(step.left)))
-        spent, left = spent + step.spent, left + step.left
+        left_here = sum(step.left.values())
+        rows.append((step.name, step.what, done, _hours_in_words(step.spent), _hours_in_words(left_here)))
+        spent, left = spent + step.spent, left + left_here
     rows.append(("all", "", "", _hours_in_words(spent), _hours_in_words(left)))
     return markdown_table(*rows)
 
@@ -117,6 +123,11 @@ def _hours(files: StudyFiles, job: Job) -> float:
     dataset, _, family = job
     expected = files.training_job(dataset, family)
     return (len(files.study.splits) * expected.seconds + expected.evaluation_seconds) / 3600
+
+
+def _hours_of_timing(files: StudyFiles, dataset: str) -> float:
+    """What the times of Table 2 would cost on all splits."""
+    return len(files.study.splits) * timing_seconds(files.shape(dataset), usual_epochs(dataset)) / 3600
 
 
 def _hours_in_words(hours: float) -> str:

@@ -26,6 +26,7 @@ from qrt.results.tables import TABLES
 
 KINDS = ("runs", "curves", "predictions")
 MANIFEST = "manifest.json"
+CPU_HOURS = ("cpu_hours", "evaluation_cpu_hours", "timing_cpu_hours")  # of the manifest: all that was spent
 _MEASURED = ("val_", "test_", "train_", "nll", "alpha_entropy_pit", "pce", "density", "y", "target", "seconds_per_")
 _COSTS = ("job_seconds", "evaluation_seconds")
 _SUMMARY = ["dataset", "split", "seed", "family", "variant", "data", "code", "cpu", *_COSTS, "status"]
@@ -41,9 +42,10 @@ class Contents:
     processors: dict[str, int]
     cpu_hours: float  # of the training jobs, from their start to their outputs
     evaluation_cpu_hours: float
+    timing_cpu_hours: float  # of networks that were trained alone for their times
     datasets: dict[str, str]  # name -> checksum of the prepared data
     families: dict[str, list[str]]  # family -> datasets on which it is finished, with the first seed
-    left_out: dict[str, list[str]]  # dataset -> families that are there on some of the splits only
+    left_out: dict[str, list[str]]  # dataset -> families and times that are there on some of the splits only
 
 
 def pack(
@@ -51,9 +53,9 @@ def pack(
 ) -> Contents:
     """Write the finished results below `folder` into `archive`; `layouts` are those of the studies, by name.
 
-    A family of networks is finished on a dataset when it has all splits that the study has. Results that were trained
-    by different code or on different data are refused, unless `mixed` says why they belong together; so are damaged
-    ones.
+    A family of networks is finished on a dataset when it has all splits that the study has, and so are times. Results
+    that were trained by different code or on different data are refused, unless `mixed` says why they belong together;
+    so are damaged ones.
     """
     networks = folder / next(iter(layouts.values())).networks
     datasets = sorted(path.name for path in networks.iterdir() if path.is_dir()) if networks.is_dir() else []
@@ -65,7 +67,14 @@ def pack(
         raise UserError(f"{networks}: there are no finished results to publish; run the study first")
     _refuse_loss(summaries, archive)
     rows: dict[str, int] = dict.fromkeys((*KINDS, "times"), 0)
-    contents = _contents(pa.concat_tables(summaries), rows, _left_out(runs, finished))
+    left_out = _left_out(runs, finished)
+    times = {}
+    for name, layout in layouts.items():
+        times[name], unfinished = _times_of(folder, layout, splits)
+        for dataset in unfinished:
+            left_out.setdefault(dataset, []).append(f"times/{name}")
+    timing_hours = sum(sum(hours_of_times(table).values()) for table in times.values())
+    contents = _contents(pa.concat_tables(summaries), rows, left_out, timing_hours)
     _refuse_mixture(contents, summaries, mixed)
     written = []
     for dataset in runs:
@@ -73,11 +82,10 @@ def pack(
             if len(table := _of_families(_rows_of(networks / dataset, kind), finished[dataset])):
                 written.append(_write(archive / "networks" / f"{dataset}.{kind}.parquet", table))
                 rows[kind] += len(table)
-    for name, one in layouts.items():
-        times = read_tables(sorted((folder / one.results / "times").glob("*/split*.parquet")), _columns("times"))
-        if len(times):
-            written.append(_write(archive / "times" / f"{name}.parquet", times))
-            rows["times"] += len(times)
+    for name, table in times.items():
+        if len(table):
+            written.append(_write(archive / "times" / f"{name}.parquet", table))
+            rows["times"] += len(table)
     for path in sorted(folder.glob("data/prepared/*/record.json")):
         record = read_record(path)
         written.append(archive / "records" / f"{record['dataset']}.json")
@@ -92,6 +100,14 @@ def pack(
 def _rows_of(folder: Path, kind: str) -> pa.Table:
     """All rows of a kind that a study has of the dataset with this folder."""
     return read_tables(sorted(folder.glob(f"seed*/*.{kind}.parquet")), _columns(kind))
+
+
+def _times_of(folder: Path, layout: Layout, splits: set[int]) -> tuple[pa.Table, list[str]]:
+    """The training times of the study with this layout, and the datasets that lack them on some of these splits."""
+    times = read_tables(sorted((folder / layout.results / "times").glob("*/split*.parquet")), _columns("times"))
+    counts = times.group_by("dataset", use_threads=False).aggregate([("split", "count_distinct")])
+    unfinished = counts.filter(pc.less(counts["split_count_distinct"], len(splits)))["dataset"]
+    return times.filter(pc.invert(pc.is_in(times["dataset"], unfinished))), unfinished.to_pylist()
 
 
 def _families_with(splits: set[int], runs: pa.Table) -> pa.Array:
@@ -224,7 +240,14 @@ def _put(path: Path, table: pa.Table) -> int:
     return 1
 
 
-def _contents(runs: pa.Table, rows: dict[str, int], left_out: dict[str, list[str]]) -> Contents:
+def hours_of_times(times: pa.Table) -> dict[str, float]:
+    """CPU-hours of the networks in a table of times, by dataset; one whose times count for both ways is there once."""
+    networks = times.group_by(["dataset", "split", "method", "train_seconds"]).aggregate([])
+    totals = networks.group_by("dataset", use_threads=False).aggregate([("train_seconds", "sum")])
+    return {row["dataset"]: (row["train_seconds_sum"] or 0.0) / 3600 for row in totals.to_pylist()}
+
+
+def _contents(runs: pa.Table, rows: dict[str, int], left_out: dict[str, list[str]], timing_hours: float) -> Contents:
     networks = runs.group_by(["dataset", "split", "seed", "family", "variant"]).aggregate(
         [(name, "min") for name in ("data", "code", "cpu", *_COSTS)]
     )
@@ -236,6 +259,7 @@ def _contents(runs: pa.Table, rows: dict[str, int], left_out: dict[str, list[str
         processors=_counts(known["cpu_min"]),
         cpu_hours=_hours(known["job_seconds_min"]),
         evaluation_cpu_hours=_hours(known["evaluation_seconds_min"]),
+        timing_cpu_hours=round(timing_hours, 2),
         datasets=dict(sorted(zip(known["dataset"].to_pylist(), known["data_min"].to_pylist(), strict=True))),
         families=_finished_families(known),
         left_out=left_out,

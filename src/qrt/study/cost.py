@@ -31,6 +31,8 @@ _SECOND_PASS = {"mlp": 1.25, "resnet": 2.0}  # times as much with centres from a
 _MS_PER_MAP_ROW = 0.0045  # a map of M training rows
 _MS_PER_FEATURE = 0.008  # the first layer
 _MS_PER_CURVE_ROW, _CURVE_ROWS = 0.0015, 8192  # per-epoch records of a network with a map, in an epoch
+# A step of each network of Table 2, trained alone: BASE, QREGC, QRTC, and QRTC with the map of the released code.
+_MS_PER_TIMED_STEP, _MS_PER_TIMED_FEATURE = 33.0, 0.16
 # Memory to ask for: 1.2 to 1.7 times what was measured (docs/cluster.md), and what a cluster counts besides.
 FETCHING_MB, PREPARING_MB = 4000, 8000  # for the largest tables, read from text
 MB_OF_SNAKEMAKE = 400  # two of them for a job, 190 MB each
@@ -74,6 +76,17 @@ def _published_epochs() -> dict[str, float]:
     return {str(dataset): float(epochs) + _EPOCHS_OF_PATIENCE for dataset, epochs in selected.items()}
 
 
+def timing_seconds(shape: Shape, epochs: float) -> float:
+    """Estimated seconds on one core for the times of Table 2 on one split, of networks that train so many epochs."""
+    rows, features = shape
+    return START_SECONDS + epochs * _steps(rows) * (_MS_PER_TIMED_STEP + _MS_PER_TIMED_FEATURE * features) / 1000
+
+
+def _steps(rows: int) -> float:
+    """Steps of an epoch, in those with a full batch."""
+    return max(1, rows // _BATCH) * min(1.0, max(_SMALLEST_SHARE, rows / _BATCH))
+
+
 @dataclass(frozen=True)
 class TrainingJob:
     """A training job before it runs: shape of the data, networks, and the epochs that they may and usually do train."""
@@ -87,8 +100,7 @@ class TrainingJob:
     def seconds(self) -> float:
         """Estimated seconds on one core."""
         rows, _ = self.shape
-        steps = max(1, rows // _BATCH) * min(1.0, max(_SMALLEST_SHARE, rows / _BATCH))
-        milliseconds = 0.0
+        steps, milliseconds = _steps(rows), 0.0
         for network in self.family.networks:
             records = _MS_PER_CURVE_ROW * min(rows, _CURVE_ROWS) if self.family.curves and network.alpha else 0.0
             milliseconds += self.epochs_of(network) * (steps * self._step_of(network) + records)
