@@ -150,6 +150,22 @@ def test_what_was_not_run_under_one_reading_has_not_changed() -> None:
     assert changed_verdicts(small_verdicts(), "time_per_epoch").run == "no"  # not even a row
 
 
+def test_switch_without_any_effect_is_told_from_one_that_changes_no_verdict() -> None:
+    verdicts = small_verdicts()
+    own = verdicts[verdicts["reading"] == "study"]
+    others = verdicts[~verdicts["reading"].isin(["sd", "pce"])]
+    same, shifted = own.assign(reading="sd"), own.assign(reading="pce", estimate=own["estimate"] + 0.01)
+    table = pd.concat([others, same, shifted], ignore_index=True)
+    without_effect, without_change = (changed_verdicts(table, name) for name in ("sd", "pce"))
+    assert without_effect.judged == without_change.judged > 0
+    assert without_effect.changed.empty
+    assert without_change.changed.empty
+    assert (without_effect.run, without_change.run) == ("nothing to change", "yes")
+    # With claims that were not run this way, other networks would be needed.
+    some_lost = pd.concat([others, same.assign(verdict=["not run", *same["verdict"].iloc[1:]])], ignore_index=True)
+    assert changed_verdicts(some_lost, "sd").run == "no"
+
+
 def test_what_a_switch_changes_is_told_on_its_own_datasets() -> None:
     verdicts = small_verdicts()
     changed = changed_verdicts(verdicts, "sd").changed

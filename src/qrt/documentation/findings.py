@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from qrt.documentation.written_block import markdown_table
 from qrt.pages.changed_differences import distances_to_published
+from qrt.pages.readings import BOTH_RUN
 from qrt.pages.value_table import with_noise
-from qrt.text.words import counted, number, p_value, percent
+from qrt.text.words import counted, listed, number, p_value, percent
 
 PROTOCOLS = {"paper": "paper_figures", "released": "replication/released"}  # where each one's tables are
 Rows = list[tuple[str, ...]]
@@ -57,18 +58,30 @@ def _agreement(points: pd.DataFrame) -> str:
 
 
 def _switches(disagreements: Mapping[str, pd.DataFrame]) -> str:
-    """How many verdicts each switch changes alone, those that change most first."""
+    """How many verdicts each switch changes alone, those that change most first; what cannot be told is not counted."""
     found = {protocol: table.drop_duplicates("switch").set_index("row") for protocol, table in disagreements.items()}
     changed = sum(table["verdicts_changed"] for table in found.values())
+    both_run = [set(table.index[table["run"].isin(BOTH_RUN)]) for table in found.values()]
     rows: Rows = [("row", "disagreement", *(f"verdicts that change, {protocol}" for protocol in found))]
     for row in changed[changed > 0].sort_values(ascending=False, kind="stable").index:
         counts = (
-            f"{table.loc[row, 'verdicts_changed']} of {table.loc[row, 'verdicts_judged']}" for table in found.values()
+            f"{table.loc[row, 'verdicts_changed']} of {table.loc[row, 'verdicts_judged']}" if row in told else "–"
+            for table, told in zip(found.values(), both_run, strict=True)
         )
         topic = str(next(iter(found.values())).loc[row, "topic"])
         rows.append((str(row), topic, *counts))
-    unchanged = ", ".join(str(row) for row in sorted(changed[changed == 0].index))
-    return markdown_table(*rows) + (f"\n\nNo verdict changes with rows {unchanged}." if unchanged else "")
+    words = [markdown_table(*rows)]
+    some_told = set().union(*both_run)
+    without_change = set(changed[changed == 0].index)
+    if without_change & some_told:
+        words.append(f"No verdict changes with {_rows_in_words(without_change & some_told)}.")
+    if without_change - some_told:
+        words.append(f"Results to tell are missing for {_rows_in_words(without_change - some_told)}.")
+    return "\n\n".join(words)
+
+
+def _rows_in_words(rows: Collection[int]) -> str:
+    return f"row{'s' if len(rows) > 1 else ''} {listed([str(row) for row in sorted(rows)])}"
 
 
 def _changed(disagreements: Mapping[str, pd.DataFrame], switch: str, *metrics: str) -> str:

@@ -12,6 +12,7 @@ from qrt.claims.verdict import VERDICTS
 from qrt.data.sheet import paper_datasets
 from qrt.documentation.progress import at_hand, steps
 from qrt.pages.changed_differences import distances_to_published
+from qrt.pages.readings import BOTH_RUN
 from qrt.pages.switches import BY_NAME
 from qrt.results.archive import CPU_HOURS
 from qrt.text.formats import escape_markdown
@@ -133,11 +134,12 @@ def _switches(switches: pd.DataFrame) -> str:
         f"{row['topic']} (row {row['row']}: {row['verdicts_changed']} of {row['verdicts_judged']})"
         for row in most.to_dict("records")
     ]
-    without = int((switches["verdicts_changed"] == 0).sum())
+    both_run = switches["run"].isin(BOTH_RUN)
+    without = int((both_run & (switches["verdicts_changed"] == 0)).sum())
     return (
         f"Of the {len(switches)} disagreements of paper and code, each changed alone under the paper's protocol, these "
-        f"change most verdicts: {', '.join(words)}; {without} change none "
-        "(some act on networks that are not trained yet)."
+        f"change most verdicts: {', '.join(words)}; {without} {'changes' if without == 1 else 'change'} none, and "
+        f"for the other {int((~both_run).sum())} results to tell are missing."
     )
 
 

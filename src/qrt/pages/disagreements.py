@@ -24,7 +24,7 @@ from qrt.pages.page import (
     table,
     tag,
 )
-from qrt.pages.readings import ChangedVerdicts, beside, changed_by_switch, presentable
+from qrt.pages.readings import NO, NOTHING_TO_CHANGE, ChangedVerdicts, beside, changed_by_switch, presentable
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import BY_NAME, SWITCHES, Switch
 from qrt.pages.value_table import markdown_table, value_table
@@ -125,11 +125,13 @@ def _sharper_words(row: dict[str, Any]) -> str:
 
 def _verdict_words(found: ChangedVerdicts, switch: Switch) -> str:
     """One sentence on the verdicts."""
-    if not found.judged:
+    if found.run == NO:
         reason = (
             "it asks for other networks, which this study does not have" if switch.needs_networks else "no verdicts"
         )
         return f"Not run: {reason}."
+    if found.run == NOTHING_TO_CHANGE:
+        return "Nothing to change: no result that this study has so far depends on it."
     words = f"{len(found.changed)} of {counted(found.judged, 'verdict')} {_changes(len(found.changed))}"
     if found.steps:
         words += f": {listed([f'{times} {step}' for step, times in found.steps.items()])}"
@@ -217,9 +219,12 @@ def _overview(changes: dict[str, ChangedVerdicts], key_numbers: pd.DataFrame, st
     rows = []
     for switch in SWITCHES:
         found, numbers = changes[switch.name], before_and_after(key_numbers, switch.name)
-        judged = f"{len(found.changed)} of {found.judged}" if found.judged else ""
+        judged = f"{len(found.changed)} of {found.judged}" if found.touched else ""
         changed = f"{len(_changed_rows(numbers))} of {len(numbers)}" if len(numbers) else ""
-        of_verdicts: list[Cell | Content] = [found.run, Cell(judged, float(len(found.changed)) if found.judged else "")]
+        of_verdicts: list[Cell | Content] = [
+            found.run,
+            Cell(judged, float(len(found.changed)) if found.touched else ""),
+        ]
         rows.append(
             Row(
                 [

@@ -19,6 +19,8 @@ from qrt.results.readings import STUDY, study_on_datasets_of
 from qrt.text.words import counted, listed
 
 NOT_RUN = "not run"
+YES, IN_PART, NO, NOTHING_TO_CHANGE = "yes", "in part", "no", "nothing to change"  # was a reading run?
+BOTH_RUN = (YES, IN_PART)
 NOT_JUDGED = "A demonstration judges no claim."
 PAPER = "Probabilistic Calibration by Design for Neural Network Regression"
 TITLE = f"Replication of “{PAPER}”"
@@ -71,13 +73,14 @@ class ChangedVerdicts:
     judged: int  # claims with a verdict under both
     lost: int  # claims with a verdict of the study, but not run under this reading
     changed: pd.DataFrame  # columns id, claim, before, after: verdicts that differ
+    touched: int  # claims with a verdict under both whose numbers differ
 
     @property
     def run(self) -> str:
-        """Was this reading run: "yes", "in part" or "no"?"""
-        if not self.judged:
-            return "no"
-        return "in part" if self.lost else "yes"
+        """Whether this reading was run, or nothing is there that it could change."""
+        if not self.touched:
+            return NO if self.lost or not self.judged else NOTHING_TO_CHANGE
+        return IN_PART if self.lost else YES
 
     @property
     def steps(self) -> dict[str, int]:
@@ -100,10 +103,14 @@ def changed_verdicts(verdicts: pd.DataFrame, reading: str) -> ChangedVerdicts:
     ).reset_index(drop=True)
     ran = study["verdict"].to_numpy() != NOT_RUN
     judged = ran & (both["before"] != NOT_RUN) & (both["after"] != NOT_RUN)
+    changed = judged & (both["before"] != both["after"])
+    before, after = (table[list(_FOUND)].reindex(study.index).astype(float) for table in (same_datasets, other))
+    differs = ((before != after) & ~(before.isna() & after.isna())).any(axis=1).to_numpy()
     return ChangedVerdicts(
         judged=int(judged.sum()),
         lost=int((ran & ~judged).sum()),
-        changed=both[judged & (both["before"] != both["after"])].reset_index(drop=True),
+        changed=both[changed].reset_index(drop=True),
+        touched=int((changed | (judged & differs)).sum()),
     )
 
 
@@ -171,7 +178,7 @@ def _protocol_lines(verdicts: pd.DataFrame, study: StudyWords) -> list[str]:
         if changing
         else "No switch changes a verdict when changed alone."
     )
-    not_run = [name for name, found in switches.items() if found.run == "no"]
+    not_run = [name for name, found in switches.items() if found.run == NO]
     if not_run:
         names = listed(not_run) if len(not_run) <= _LONGEST_LIST else f"{len(not_run)} of {len(switches)}"
         lines.append(f"Switches not run: {names}.")

@@ -33,6 +33,7 @@ from qrt.pages.page import (
 )
 from qrt.pages.passages import passage, title
 from qrt.pages.readings import (
+    NO,
     NOT_JUDGED,
     NOT_RUN,
     PAPER,
@@ -238,8 +239,8 @@ def _other_words(other: ChangedVerdicts, study: StudyWords) -> str:
 
 
 def _changed_words(found: ChangedVerdicts) -> str:
-    if not found.judged:
-        return "not run"
+    if not found.touched:
+        return NOT_RUN if found.run == NO else found.run
     remark = f", {found.lost} not run" if found.lost else ""
     return f"{len(found.changed)} of {found.judged}{remark}"
 
