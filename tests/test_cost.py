@@ -10,18 +10,30 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from conftest import PROJECT
 from qrt.data.table_shape import estimated_shape
 from qrt.engine.variant import Variant
 from qrt.published import table2
+from qrt.results.archive import hours_of_times
 from qrt.running.study_files import StudyFiles
 from qrt.study.config import PAPER_TRAINING, load_config, read_schema
-from qrt.study.cost import MB_OF_SNAKEMAKE, UNKNOWN_SHAPE, USUAL_EPOCHS, TrainingJob, table_shape, usual_epochs
+from qrt.study.cost import (
+    MB_OF_SNAKEMAKE,
+    START_SECONDS,
+    UNKNOWN_SHAPE,
+    USUAL_EPOCHS,
+    TrainingJob,
+    table_shape,
+    timing_seconds,
+    usual_epochs,
+)
 from qrt.study.family import Family
 from qrt.study.own_dataset import OwnDataset
 
+PUBLISHED_TIMES = PROJECT / "replication/results/times/paper.parquet"
 LONGEST, WIDEST = "Allstate_Claims_Severity", "Santander_transaction_value"
 # Peak MB of jobs by base model and number of networks, measured (docs/cluster.md; `benchmarks/load.py --shapes`).
 MEASURED: list[tuple[str, Literal["mlp", "resnet"], int, int, int]] = [
@@ -209,3 +221,12 @@ def test_file_that_is_no_table_has_no_shape_worth_a_message(tmp_path: Path, name
 
 def test_unknown_shape_of_own_data_is_taken_to_be_large() -> None:
     assert table_shape("mine", {"mine": OwnDataset(Path("mine.csv"), "y")}) == UNKNOWN_SHAPE
+
+
+@pytest.mark.skipif(not PUBLISHED_TIMES.exists(), reason="this clone has no published results in replication/results")
+def test_times_of_table_2_cost_about_what_published_ones_took() -> None:
+    measured = hours_of_times(pq.read_table(PUBLISHED_TIMES))
+    splits = 5
+    starts = splits * len(measured) * START_SECONDS / 3600  # not in the measured ones
+    expected = sum(splits * timing_seconds(table_shape(name), usual_epochs(name)) for name in measured) / 3600 - starts
+    assert 1 / 1.5 < sum(measured.values()) / expected < 1.5
