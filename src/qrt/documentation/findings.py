@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 
 from qrt.documentation.written_block import markdown_table
 from qrt.pages.changed_differences import distances_to_published
 from qrt.pages.readings import BOTH_RUN
 from qrt.pages.value_table import with_noise
+from qrt.results.tables import of_reported_seed
+from qrt.results.tuning import Tuning
+from qrt.statistics.comparison import effects
+from qrt.statistics.metrics import figure_metrics
+from qrt.study.compared import Compared
+from qrt.study.config import load_config, read_schema
+from qrt.study.experiments import plan_study
 from qrt.text.words import counted, listed, number, p_value, percent
 
 PROTOCOLS = {"paper": "paper_figures", "released": "replication/released"}  # where each one's tables are
@@ -24,9 +32,11 @@ def findings_blocks(project: Path) -> dict[str, str]:
     def tables(name: str) -> dict[str, pd.DataFrame]:
         return {protocol: pd.read_csv(project / folder / f"{name}.csv") for protocol, folder in PROTOCOLS.items()}
 
+    agreement = pd.read_csv(project / PROTOCOLS["released"] / "agreement.csv")
     switches, robustness, by_dataset = tables("disagreements"), tables("robustness"), tables("disagreements_by_dataset")
     return {
-        "agreement": _agreement(pd.read_csv(project / PROTOCOLS["released"] / "agreement.csv")),
+        "agreement": _agreement(agreement),
+        "outside by bandwidth": _by_bandwidth(project, agreement),
         "switches": _switches(switches),
         "sd": _changed(switches, "sd", "SD"),
         "one map or two": _changed(switches, "posthoc_on", "NLL", "PCE"),
@@ -55,6 +65,29 @@ def _agreement(points: pd.DataFrame) -> str:
         signs = f"{int(of_method['same_sign'].sum())} of {len(of_method)}"
         rows.append((str(method), inside, signs, "; ".join(outside) or "none"))
     return markdown_table(*rows)
+
+
+def _by_bandwidth(project: Path, points: pd.DataFrame) -> str:
+    """QRTC with each bandwidth of training on the datasets on which its published value is outside (released)."""
+    outside = points[(points["method"] == "QRTC") & points["p_value"].notna() & ~points["inside"].astype(bool)]
+    if outside.empty:
+        return "The published value of QRTC is outside on no dataset."
+    study = load_config({"protocol": "released"}, read_schema(project / "workflow/schemas/config.schema.yaml"), project)
+    datasets = list(outside["dataset"])
+    paths = [project / f"replication/results/networks/{name}.runs.parquet" for name in datasets]
+    runs = pd.concat([of_reported_seed(pq.read_table(path).to_pandas()) for path in paths], ignore_index=True)
+    tuning, experiments = Tuning(runs), plan_study(study).experiments
+    tuned = pd.concat([tuning.methods(experiments[name], study.protocol) for name in ("main", "bandwidth")])
+    base, suffix = Compared("main", "BASE", "BASE"), figure_metrics(study.protocol)["NLL"]
+    columns: dict[str, Sequence[str]] = {"dataset": datasets}
+    for method in experiments["bandwidth"].methods:
+        one = Compared("bandwidth", method.name, method.name)
+        found = effects(tuned, one, base, "NLL", suffix, datasets, study.protocol.cohens_d, {}).set_index("dataset")
+        values = found.loc[datasets, ["difference", "difference_standard_error"]].itertuples(index=False)
+        columns[method.name.removeprefix("QRTC ")] = [with_noise(*value) for value in values]
+    published = outside[["published", "published_standard_error"]].itertuples(index=False)
+    columns["published"] = [with_noise(*value) for value in published]
+    return markdown_table(tuple(columns), *zip(*columns.values(), strict=True))
 
 
 def _switches(disagreements: Mapping[str, pd.DataFrame]) -> str:
