@@ -121,7 +121,7 @@ def run(waiting: list[Task], begin: Callable[[Task], Running], cores: int, until
                 one.end()
                 running.remove(one)
             in_use = {dataset for one in running for dataset in one.task.datasets}
-            possible = [task for task in waiting if time.time() + 3600 * task.hours < until]
+            possible = list(_possible(waiting, until - time.time()))
             if not possible and not running:
                 return
             free = (task for task in possible if in_use.isdisjoint(task.datasets))
@@ -136,6 +136,19 @@ def run(waiting: list[Task], begin: Callable[[Task], Running], cores: int, until
             one.snakemake.terminate()  # Snakemake ends its jobs and keeps what is done
         for one in running:
             one.end()
+
+
+def _possible(waiting: list[Task], seconds: float) -> Iterator[Task]:
+    """The tasks that so many seconds are enough for, up to the first of each step that they are not enough for.
+
+    A step keeps its order, so that it has no larger datasets without the smaller ones that verdicts need beside them.
+    """
+    too_long = set[str]()
+    for task in waiting:
+        if 3600 * task.hours >= seconds:
+            too_long.add(task.step)
+        if task.step not in too_long:
+            yield task
 
 
 def main() -> int:

@@ -99,11 +99,11 @@ def test_nothing_is_begun_that_the_time_left_is_too_short_for(run_steps: ModuleT
         begun.append(task.step)
         return run_steps.Running(task, subprocess.Popen([sys.executable, "-c", ""]), _Closed(), time.time())
 
-    hours = {"short": 0.001, "too long": 0.5, "short as well": 0.002}
-    tasks = [run_steps.Task(step, {}, (step,), left) for step, left in hours.items()]
+    hours = [("short", 0.001), ("too long", 0.5), ("too long", 0.001), ("short as well", 0.002)]
+    tasks = [run_steps.Task(step, {}, (str(place),), left) for place, (step, left) in enumerate(hours)]
     start = time.time()
     run_steps.run(tasks, begin, 1, start + 60)
-    assert begun == ["short", "short as well"]
+    assert begun == ["short", "short as well"], "a step keeps its order"
     assert time.time() < start + 55, "it does not wait for nothing"
 
 
