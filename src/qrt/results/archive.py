@@ -242,7 +242,7 @@ def _put(path: Path, table: pa.Table) -> int:
 
 def hours_of_times(times: pa.Table) -> dict[str, float]:
     """CPU-hours of the networks in a table of times, by dataset; one whose times count for both ways is there once."""
-    networks = times.group_by(["dataset", "split", "method", "train_seconds"]).aggregate([])
+    networks = times.group_by(["dataset", "split", "method", "train_seconds"], use_threads=False).aggregate([])
     totals = networks.group_by("dataset", use_threads=False).aggregate([("train_seconds", "sum")])
     return {row["dataset"]: (row["train_seconds_sum"] or 0.0) / 3600 for row in totals.to_pylist()}
 
