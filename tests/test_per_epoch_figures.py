@@ -256,3 +256,17 @@ def test_limits_of_a_curve_of_two_points_hold_both() -> None:
     low, high = value_limits([np.array([1.32, 1.30])], np.empty(0), 1.0)
     assert low < 1.30
     assert high > 1.32
+
+
+def test_curve_that_explodes_after_its_selected_epoch_does_not_hide_the_way_there() -> None:
+    epochs = np.arange(1, 41)
+    means = np.where(epochs <= 12, 1 + np.exp(-epochs / 5), 1e14)
+    place = {"dataset": "a", "method": "BASE", "part": "validation", "metric": "nll_recalibrated"}
+    curves = pd.DataFrame({"epoch": epochs, "runs": 5, "mean": means, "all_alive": True, "standard_error": 0.1} | place)
+    selected = pd.DataFrame([place | {"mark": "bar", "selected_epoch": 12.4, "value": 1.1}])
+    of = FigureStatistics({"curves": curves, "selected": selected}, datasets=["a"])
+    figure = draw_pages(of, metric="nll_recalibrated", part="validation", title="t", datasets=["a"])
+    low, high = figure.axes[0].get_ylim()
+    assert 0.8 < low < 1.1
+    assert 1.4 < high < 3
+    assert np.nanmax(np.asarray(line(figure.axes[0], "BASE curve of all runs").get_ydata())) == 1e14

@@ -39,6 +39,7 @@ _ONE_EPOCH_LATER = 1  # published curves count epochs from 0, ours are epochs tr
 _DASHES = (0, (3, 1.5))
 _MOST_COLUMNS = 6
 _CUT = 0.5  # where a curve leaves the panel, in typical ranges
+_EXPLOSION = 20  # range of a curve that has exploded, in those of all curves up to their selected epoch
 _FEW_POINTS = 5  # of a curve that is shown whole
 _NO_CURVES = pd.DataFrame(columns=["dataset", "metric", "method", "epoch", "value"])
 _NO_MARKS = pd.DataFrame(columns=["dataset", "metric", "method", "mark", "selected_epoch", "value"])
@@ -219,18 +220,28 @@ class _Panel:
 
     def _set_limits(self, axes: Axes) -> None:
         """Limits that show the curves after their first epochs, and a word for each mark that lies beyond them."""
-        lines = [curve["mean"] for _, curve in self.curves.groupby("method")]
-        lines += [curve["value"] for _, curve in self.published_curves.groupby("method")]
         marks = pd.concat([self.selected[["method", "value"]], self.published_marks[["method", "value"]]])
-        low, high = value_limits(
-            [line.to_numpy(float) for line in lines], marks["value"].to_numpy(float), self.sizes.whole
-        )
+        low, high = self._limits(marks["value"].to_numpy(float))
         last = np.nanmax([*self.curves["epoch"], *self.published_curves["epoch"], 1])
         axes.set_xlim(-0.02 * last, 1.03 * last)
         axes.set_ylim(low, high)
         above, below = marks["method"][marks["value"] > high], marks["method"][marks["value"] < low]
         self._say(axes, "\n".join(f"{name} ↑" for name in above.unique()), 0.98, "top")
         self._say(axes, "\n".join(f"{name} ↓" for name in below.unique()), 0.02, "bottom")
+
+    def _limits(self, marks: npt.NDArray[np.float64]) -> tuple[float, float]:
+        """Those of all values; of a curve that explodes after its selected epoch, only of the way there."""
+        published = [curve["value"].to_numpy(float) for _, curve in self.published_curves.groupby("method")]
+        bars = self.selected[self.selected["mark"] == "bar"].set_index("method")["selected_epoch"]
+        curves, ways = [], []
+        for method, curve in self.curves.groupby("method"):
+            last = max(bars.get(method, math.inf), curve["epoch"].min())
+            curves.append(curve["mean"].to_numpy(float))
+            ways.append(curve.loc[curve["epoch"] <= last, "mean"].to_numpy(float))
+        low, high = value_limits([*ways, *published], marks, self.sizes.whole)
+        most = _EXPLOSION * (high - low)
+        lines = [curve if np.ptp(_typical(curve)) <= most else way for curve, way in zip(curves, ways, strict=True)]
+        return value_limits([*lines, *published], marks, self.sizes.whole)
 
     def _say(self, axes: Axes, words: str, height: float, align: Literal["top", "bottom"]) -> None:
         place: dict[str, Any] = {"transform": axes.transAxes, "ha": "right", "va": align}
