@@ -247,7 +247,7 @@ def small_disk(without_results: Project) -> Iterator[Path]:
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("needs the right to mount a file system")
+        pytest.skip("needs the right to mount a file system (root on Linux)")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
 

@@ -322,7 +322,7 @@ def test_every_figure_and_table_of_the_paper_has_its_artifact() -> None:
         assert artifact.number == f"{'Figure' if kind == 'fig' else 'Table'} {number}"
 
 
-@pytest.mark.skipif(not (SHARED / "paper/figures.csv").exists(), reason="the inventory of figures is not here")
+@pytest.mark.skipif(not (SHARED / "paper/figures.csv").exists(), reason="needs ../shared/paper beside this clone")
 def test_inventory_of_the_paper_is_covered() -> None:
     rows: list[Mapping[str, str]] = list(csv.DictReader((SHARED / "paper/figures.csv").read_text("utf-8").splitlines()))
     wanted = {row["number"] for row in rows if not row["number"].startswith("Algorithm")}

@@ -84,7 +84,7 @@ def test_study_has_a_verdict_on_every_claim(finished: Project) -> None:
     assert set(ranks["verdict"]) <= {"inconclusive", "not run"}
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to open the report with")
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH (Debian: apt install chromium)")
 def test_report_opens_from_disk_and_shows_figures_tables_and_verdict(finished: Project) -> None:
     made = finished.run("--report", "report.html")
     assert made.returncode == 0, made.stderr
