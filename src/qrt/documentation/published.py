@@ -8,6 +8,7 @@ from pathlib import Path
 from qrt.atomic import write_text
 from qrt.documentation.findings import findings_blocks
 from qrt.documentation.front_page import front_page
+from qrt.documentation.job_costs import cost_tables
 from qrt.documentation.progress import progress_table
 from qrt.documentation.written_block import with_block
 
@@ -18,11 +19,12 @@ def written_documents(project: Path) -> dict[Path, str]:
     text = findings.read_text(encoding="utf-8")
     for name, block in findings_blocks(project).items():
         text = with_block(text, name, block)
-    steps = project / "replication/README.md"
+    steps, cluster = project / "replication/README.md", project / "docs/cluster.md"
     return {
         readme: with_block(readme.read_text(encoding="utf-8"), "results", front_page(project)),
         findings: text,
         steps: with_block(steps.read_text(encoding="utf-8"), "steps", progress_table(project)),
+        cluster: with_block(cluster.read_text(encoding="utf-8"), "costs", cost_tables(project)),
     }
 
 
