@@ -29,7 +29,8 @@ from qrt.text.words import listed
 CLOSE = 1.5  # a factor
 LONG = 10  # seconds by the formula
 GROUPINGS = ("stage", "length", "kind", "size")  # properties of a finished job
-_SIZES = (500, 2_000, 10_000)  # training rows
+_SIZES = {500: "below 500", 2_000: "500 to 1,999", 10_000: "2,000 to 9,999"}  # by the limit they are below
+_LARGEST = "10,000 or more"
 _PUBLISHED = "replication/results/networks/{dataset}.runs.parquet"
 _OF_A_STUDY = "results/networks/{dataset}/seed*/*.runs.parquet"
 
@@ -88,9 +89,7 @@ class Finished:
     @property
     def size(self) -> str:
         """The size of the data in words."""
-        limits = (0, *_SIZES)
-        low, high = next((pair for pair in zip(limits, _SIZES, strict=False) if self.rows < pair[1]), (_SIZES[-1], 0))
-        words = f"{low:,} or more" if not high else f"{low:,} to {high - 1:,}" if low else f"below {high:,}"
+        words = next((words for below, words in _SIZES.items() if self.rows < below), _LARGEST)
         return f"{self.stage}, {words} training rows"
 
 
