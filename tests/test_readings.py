@@ -180,7 +180,7 @@ def test_records_are_those_of_the_networks_of_a_reading_alone(other: str) -> Non
     epochs = networks["map_centres"].map({"same_pass": 3, "second_pass": 5}).fillna(2).astype(int)
     curves = networks.loc[networks.index.repeat(epochs)].assign(epoch=np.concatenate([range(n) for n in epochs]))
     methods = methods_of(study_of(protocol=other), runs_of(other))
-    found = NetworkRecords(curves).of(methods)
+    found = NetworkRecords(curves, list(curves)).of(methods)
     trained = found[found["alpha"] != 0]
     assert len(trained)
     assert set(trained["map_centres"]) == {PROTOCOLS[other].map_centres}

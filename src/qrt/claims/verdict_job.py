@@ -16,6 +16,7 @@ from qrt.claims.evidence import Evidence, Workings
 from qrt.claims.judge import COUNTS, FLAGS, NUMBERS, judge
 from qrt.claims.verdict import VERDICTS
 from qrt.results.readings import NetworkRecords, on_datasets_of, read_methods, readings, study_on_datasets_of
+from qrt.statistics.curves import CURVE_METRICS
 from qrt.study.config import StudyConfig
 
 # The last verdict of each claim under the frozen claim and rule, beside the verdicts. No output of the workflow, which
@@ -45,6 +46,18 @@ DIFFERENCES: dict[str, str] = {
     "standard_error": "its standard error over splits",
     "splits": "splits with usable runs of both",
 }
+
+
+# The columns that verdicts are computed from, beside the test metrics of methods. Thousands of selections of rows would
+# copy all of them.
+_READ = ("dataset", "split", "variant", "kernel_width")
+_POSTHOC = ("posthoc_map", "posthoc_on", "posthoc_bandwidth")
+_CURVE_COLUMNS = (*_READ, "epoch", "part", *CURVE_METRICS, "selected_epoch")
+_PREDICTION_COLUMNS = (*_READ, *_POSTHOC, "row", "target", "nll", "y", "density")
+_METHOD_COLUMNS = (
+    *("experiment", "method", *_READ, *_POSTHOC, "status", "reason", "selected_epoch"),
+    *("val_nll", "val_pce_levels", "train_nll", "train_pce_levels"),
+)
 
 
 @dataclass(frozen=True)
@@ -103,9 +116,10 @@ def judge_readings(study: StudyConfig, pool: Pool, log: Callable[[str], None], p
 def _evidence_of_readings(study: StudyConfig, pool: Pool) -> Iterator[NamedEvidence]:
     """Name and evidence of each reading, the study's first: its methods, and the records of their networks alone."""
     methods = read_methods(pool.runs, study, pool.methods)
-    curves, predictions = NetworkRecords(pool.curves), NetworkRecords(pool.predictions)
+    curves = NetworkRecords(pool.curves, _CURVE_COLUMNS)
+    predictions = NetworkRecords(pool.predictions, _PREDICTION_COLUMNS)
     evidence = Evidence(
-        methods=pool.methods,
+        methods=_judged_columns(pool.methods),
         protocol=study.protocol,
         datasets=study.datasets,
         dataset_table=pool.dataset_table,
@@ -121,7 +135,7 @@ def _evidence_of_readings(study: StudyConfig, pool: Pool) -> Iterator[NamedEvide
             reading,
             replace(
                 evidence,
-                methods=tuned,
+                methods=_judged_columns(tuned),
                 protocol=protocol,
                 curves=curves.of(tuned),
                 predictions=predictions.of(tuned),
@@ -130,7 +144,11 @@ def _evidence_of_readings(study: StudyConfig, pool: Pool) -> Iterator[NamedEvide
         )
         fewer = on_datasets_of(tuned, pool.methods)
         if fewer is not None and len(fewer):
-            yield study_on_datasets_of(reading), replace(evidence, methods=fewer)
+            yield study_on_datasets_of(reading), replace(evidence, methods=_judged_columns(fewer))
+
+
+def _judged_columns(methods: pd.DataFrame) -> pd.DataFrame:
+    return methods[[*_METHOD_COLUMNS, *(name for name in methods if name.startswith("test_"))]]
 
 
 def _judge_all(evidence: Sequence[NamedEvidence], processes: int) -> Iterator[_Reading]:

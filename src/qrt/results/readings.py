@@ -7,6 +7,7 @@ among which it is tuned are there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,18 +76,22 @@ class NetworkRecords:
     """Rows of curves or predictions of all networks that there are.
 
     Networks that differ in a switch of training alone have the same variant, so that a reading must not look among all.
+    `columns` are those to hand on.
     """
 
-    def __init__(self, rows: pd.DataFrame) -> None:
+    def __init__(self, rows: pd.DataFrame, columns: Sequence[str]) -> None:
         names = _network_names(rows)
-        self._rows = rows
+        self._rows = rows[list(columns)]
         self._networks = pd.MultiIndex.from_frame(names.drop_duplicates())
         self._places = names.groupby(list(names), sort=False).ngroup().to_numpy()  # among the networks
+        self._found: dict[bytes, pd.DataFrame] = {}  # most readings have the same networks
 
     def of(self, methods: pd.DataFrame) -> pd.DataFrame:
         """The rows of the networks behind these methods."""
-        tuned = pd.MultiIndex.from_frame(_network_names(methods).drop_duplicates())
-        return self._rows[self._networks.isin(tuned)[self._places]]
+        tuned = self._networks.isin(pd.MultiIndex.from_frame(_network_names(methods).drop_duplicates()))
+        if tuned.tobytes() not in self._found:
+            self._found[tuned.tobytes()] = self._rows[tuned[self._places]]
+        return self._found[tuned.tobytes()]
 
 
 def _network_names(rows: pd.DataFrame) -> pd.DataFrame:
