@@ -17,7 +17,7 @@ from qrt.claims import verdict_job
 from qrt.claims.claim import paper_claims
 from qrt.claims.evidence import Evidence, Workings
 from qrt.claims.verdict import VERDICTS
-from qrt.claims.verdict_job import DIFFERENCES, KEY_NUMBERS, Pool, judge_readings, read_verdicts
+from qrt.claims.verdict_job import DIFFERENCES, KEY_NUMBERS, Pool, SharedByDataset, judge_readings, read_verdicts
 from qrt.results.readings import (
     OTHER,
     STUDY,
@@ -34,6 +34,7 @@ from qrt.study.config import StudyConfig, load_config, read_schema
 from qrt.study.experiments import plan_study
 from qrt.study.family import Family, network_columns
 from qrt.study.protocol import FIXED_BANDWIDTH, PROTOCOLS, Protocol
+from support import per_epoch_tables
 
 DATASETS = ("linear", "skewed", "bimodal")
 
@@ -134,6 +135,26 @@ def test_rows_that_a_switch_leaves_as_they_are_have_the_same_fingerprint() -> No
     plain, qrtc = ("main", "QRC"), ("main", "QRTC")
     assert before.content(plain) == after.content(plain)
     assert before.content(qrtc) != after.content(qrtc)
+
+
+def test_curves_of_a_dataset_are_shared_by_readings_that_differ_on_others_alone() -> None:
+    curves, methods = per_epoch_tables.study(["one", "two"])
+    shift = np.where(methods["dataset"] == "two", 0.5, 0.0)
+    changed = methods.assign(val_nll=methods["val_nll"] + shift * (methods["method"] == "QRC"))
+    other_method = pd.concat([methods, methods.head(1).assign(method="QRG")])
+    evidence = [
+        Evidence(rows, PROTOCOLS["paper"], ["one", "two"], pd.DataFrame(), curves=curves)
+        for rows in (methods, changed, other_method)
+    ]
+    remembered: dict[Any, Any] = {}
+    study, switched, with_ablation = (SharedByDataset(one, remembered) for one in evidence)
+    assert switched.curves_without(0, "one") is study.curves_without(0, "one")
+    assert switched.curves_without(0, "one") is not study.curves_without(1, "one")
+    assert switched.curves_without(0, "two") is not study.curves_without(0, "two")
+    assert with_ablation.curves_without(0, "two") is study.curves_without(0, "two")
+    for dataset in ("one", "two"):
+        expected = Workings(evidence[1]).curves_without(0, dataset).tables["selected"]
+        pd.testing.assert_frame_equal(switched.curves_without(0, dataset).tables["selected"], expected)
 
 
 def test_method_is_read_only_if_all_its_networks_were_trained() -> None:

@@ -119,6 +119,20 @@ def test_packing_what_was_restored_gives_the_same_archive(small_archive: Path, t
 
 
 @published
+def test_several_processes_restore_the_same_files(small_archive: Path, tmp_path: Path) -> None:
+    folders = {processes: tmp_path / str(processes) for processes in (1, 2)}
+    counts = {
+        unpack(small_archive, folder, PUBLISHED_LAYOUTS, processes=processes) for processes, folder in folders.items()
+    }
+    found = [
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in folders.values()
+    ]
+    assert counts == {len(found[0])}
+    assert found[0] == found[1]
+
+
+@published
 def test_family_that_lacks_a_split_is_left_out(small_archive: Path, tmp_path: Path) -> None:
     study = tmp_path / "study"
     unpack(small_archive, study, PUBLISHED_LAYOUTS)

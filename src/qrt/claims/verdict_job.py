@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ from typing import Any
 import pandas as pd
 
 from qrt.claims.claim import paper_claims
-from qrt.claims.evidence import Evidence, Workings
+from qrt.claims.evidence import METHODS_OF_CURVES, Evidence, Workings
 from qrt.claims.judge import COUNTS, FLAGS, NUMBERS, judge
 from qrt.claims.verdict import VERDICTS
-from qrt.results.readings import NetworkRecords, on_datasets_of, read_methods, readings, study_on_datasets_of
+from qrt.results.readings import NETWORK, NetworkRecords, on_datasets_of, read_methods, readings, study_on_datasets_of
 from qrt.statistics.curves import CURVE_METRICS
+from qrt.statistics.figure_statistics import FigureStatistics
 from qrt.study.config import StudyConfig
 
 # The last verdict of each claim under the frozen claim and rule, beside the verdicts. No output of the workflow, which
@@ -54,6 +56,11 @@ _READ = ("dataset", "split", "variant", "kernel_width")
 _POSTHOC = ("posthoc_map", "posthoc_on", "posthoc_bandwidth")
 _CURVE_COLUMNS = (*_READ, "epoch", "part", *CURVE_METRICS, "selected_epoch")
 _PREDICTION_COLUMNS = (*_READ, *_POSTHOC, "row", "target", "nll", "y", "density")
+# Of the records of networks: these, and what tells one network from another.
+POOL_COLUMNS = {
+    "curves": tuple(dict.fromkeys((*NETWORK, "seed", *_CURVE_COLUMNS))),
+    "predictions": tuple(dict.fromkeys((*NETWORK, "seed", *_PREDICTION_COLUMNS))),
+}
 _METHOD_COLUMNS = (
     *("experiment", "method", *_READ, *_POSTHOC, "status", "reason", "selected_epoch"),
     *("val_nll", "val_pce_levels", "train_nll", "train_pce_levels"),
@@ -89,6 +96,26 @@ class _Reading:
     verdicts: pd.DataFrame
     numbers: list[dict[str, Any]]
     differences: pd.DataFrame
+
+
+class SharedByDataset(Workings):
+    """The same statistics; those of the curves of one dataset are shared by readings that differ on others alone."""
+
+    def curves_without(self, split: int, dataset: str) -> FigureStatistics:
+        """The averaged curves of one dataset without one of its splits."""
+        compute = super().curves_without
+        key = ("curves of one dataset without", split, dataset, self._content_by_dataset.get(dataset, 0))
+        return self.remember(key, lambda: compute(split, dataset))
+
+    @cached_property
+    def _content_by_dataset(self) -> dict[str, int]:
+        """Dataset -> a fingerprint of the rows of the methods behind the curves, as `content` has it of all."""
+        methods = self.evidence.methods
+        rows = methods[pd.MultiIndex.from_frame(methods[["experiment", "method"]]).isin(METHODS_OF_CURVES)]
+        if rows.empty:
+            return {}
+        sums = pd.util.hash_pandas_object(rows, index=False).groupby(rows["dataset"]).sum()
+        return {str(dataset): int(value) for dataset, value in sums.items()}
 
 
 NamedEvidence = tuple[str, Evidence]  # of a reading
@@ -181,7 +208,7 @@ def _judge_inherited(place: int) -> _Reading:
 
 
 def _judge(name: str, evidence: Evidence, remembered: Remembered) -> _Reading:
-    workings = Workings(evidence, remembered)
+    workings = SharedByDataset(evidence, remembered)
     judged = judge(paper_claims(), workings)
     return _Reading(
         judged.assign(reading=name)[["reading", *judged.columns]],

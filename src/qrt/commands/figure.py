@@ -23,15 +23,16 @@ def run(options: argparse.Namespace) -> None:
     from qrt.data.record import read_record
     from qrt.figures.figure_job import write_figure
     from qrt.figures.figure_kind import Results
-    from qrt.results.tables import of_reported_seed, read_frames
+    from qrt.results.reported import read_reported
+    from qrt.results.tables import read_frames
     from qrt.study.config import StudyConfig
 
     records = [read_record(path) for path in options.records]
     results = Results(
         records={record["dataset"]: record for record in records},
-        methods=of_reported_seed(read_frames(options.methods, "methods")),
-        curves=of_reported_seed(read_frames(options.curves, "curves")),
-        predictions=of_reported_seed(read_frames(options.predictions, "predictions")),
+        methods=read_reported(options.methods, "methods"),
+        curves=read_reported(options.curves, "curves"),
+        predictions=read_reported(options.predictions, "predictions"),
         maps=read_frames(options.maps, "maps"),
         sample=read_frames(options.sample, "sample"),
     )

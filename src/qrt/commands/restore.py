@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 
@@ -10,6 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("--archive", type=Path, default=Path("replication/results"))
     parser.add_argument("--folder", type=Path, default=Path(), help="where the study runs, or will run")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -17,5 +19,5 @@ def run(options: argparse.Namespace) -> None:
     from qrt.results.archive import unpack
     from qrt.results.layout import PUBLISHED_LAYOUTS
 
-    count = unpack(options.archive, options.folder, PUBLISHED_LAYOUTS)
+    count = unpack(options.archive, options.folder, PUBLISHED_LAYOUTS, options.processes)
     print(f"{count} files of results restored from {options.archive}; those that were there are as they were")

@@ -23,8 +23,8 @@ def run(options: argparse.Namespace) -> None:
     from qrt.atomic import write_text
     from qrt.pages.robustness import robustness_markdown, robustness_page
     from qrt.pages.study_words import study_words
+    from qrt.results.reported import read_reported
     from qrt.results.study_networks import StudyNetworks
-    from qrt.results.tables import of_reported_seed, read_frames
     from qrt.statistics.metrics import figure_metrics
     from qrt.statistics.robustness import robustness_statistics
     from qrt.study.config import StudyConfig
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> None:
     config = StudyConfig.from_facts(options.study)
     table3 = pd.read_csv(options.datasets)
     study = study_words(config, table3, StudyNetworks(config).finished_datasets())
-    methods = of_reported_seed(read_frames(options.methods, "methods"))
+    methods = read_reported(options.methods, "methods")
     discreteness = dict(zip(table3["dataset"], table3["top10"], strict=True))
     statistics = robustness_statistics(methods, figure_metrics(config.protocol), discreteness)
     write_text(options.out / "robustness.html", robustness_page(statistics, study))

@@ -22,10 +22,17 @@ def run(options: argparse.Namespace) -> None:
     import pandas as pd
 
     from qrt.atomic import write_text
-    from qrt.claims.verdict_job import FROZEN_VERDICTS, Pool, frozen_verdicts, judge_readings, with_frozen_verdicts
+    from qrt.claims.verdict_job import (
+        FROZEN_VERDICTS,
+        POOL_COLUMNS,
+        Pool,
+        frozen_verdicts,
+        judge_readings,
+        with_frozen_verdicts,
+    )
     from qrt.results.layout import Layout
     from qrt.results.readings import files_of_other_readings, without_repeats
-    from qrt.results.tables import of_reported_seed, read_frames
+    from qrt.results.reported import read_reported
     from qrt.study.config import StudyConfig
 
     pd.options.mode.string_storage = "python"  # thousands of small selections: a fifth faster than with Arrow's strings
@@ -34,10 +41,10 @@ def run(options: argparse.Namespace) -> None:
 
     def of_kind(kind: str) -> pd.DataFrame:
         if kind not in ("runs", "curves", "predictions"):
-            return of_reported_seed(read_frames([Path(layout.table(kind))], kind))
+            return read_reported([Path(layout.table(kind))], kind)
         others = files_of_other_readings(study, kind)
         paths = [Path(path) for path in (layout.table(kind), *others)]
-        rows = of_reported_seed(read_frames(paths, kind, study.splits))
+        rows = read_reported(paths, kind, study.splits, POOL_COLUMNS.get(kind))
         return without_repeats(rows) if others else rows
 
     pool = Pool(

@@ -7,9 +7,12 @@ what names a network is exact. `manifest.json` says what is there, how it was co
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +138,7 @@ def _left_out(runs: Mapping[str, pa.Table], finished: Mapping[str, pa.Array]) ->
     return found
 
 
-def unpack(archive: Path, folder: Path, layouts: Mapping[str, Layout]) -> int:
+def unpack(archive: Path, folder: Path, layouts: Mapping[str, Layout], processes: int = 1) -> int:
     """Write the results of `archive` where a study in `folder` would have them; returns the number of files written.
 
     A file that is there already is left alone: results are never replaced.
@@ -154,18 +157,30 @@ def unpack(archive: Path, folder: Path, layouts: Mapping[str, Layout]) -> int:
         if not target.exists():
             write_record(target, read_record(path))
             count += 1
-    for dataset, kind, path in _packed_networks(archive):
-        for (seed, family), table in _parts(_read(path, kind), ("seed", "family")):
-            count += _put(folder / layout.evaluated(dataset, seed, family, kind), table)
-            if kind == "curves":  # a family with curves has a file of predictions too, with or without rows
-                empty = _schema("predictions").empty_table()
-                predictions = archive / "networks" / f"{dataset}.predictions.parquet"
-                if not predictions.exists():
-                    count += _put(folder / layout.evaluated(dataset, seed, family, "predictions"), empty)
+    unpack_networks = functools.partial(_unpack_networks, archive, folder, layout)
+    if processes == 1:
+        count += sum(map(unpack_networks, _packed_networks(archive)))
+    else:
+        with ProcessPoolExecutor(processes, get_context("spawn")) as workers:  # Arrow has threads, which a fork loses
+            count += sum(workers.map(unpack_networks, _packed_networks(archive)))
     for name, one in layouts.items():
         if (path := archive / "times" / f"{name}.parquet").exists():
             for (dataset, split), table in _parts(_read(path, "times"), ("dataset", "split")):
                 count += _put(folder / one.times(dataset, split), table)
+    return count
+
+
+def _unpack_networks(archive: Path, folder: Path, layout: Layout, packed: tuple[str, str, Path]) -> int:
+    """Write one packed table of networks as a file for each family; returns the number of files written."""
+    dataset, kind, path = packed
+    count = 0
+    for (seed, family), table in _parts(_read(path, kind), ("seed", "family")):
+        count += _put(folder / layout.evaluated(dataset, seed, family, kind), table)
+        if kind == "curves":  # a family with curves has a file of predictions too, with or without rows
+            empty = _schema("predictions").empty_table()
+            predictions = archive / "networks" / f"{dataset}.predictions.parquet"
+            if not predictions.exists():
+                count += _put(folder / layout.evaluated(dataset, seed, family, "predictions"), empty)
     return count
 
 

@@ -23,7 +23,7 @@ from qrt.study.protocol import PROTOCOLS, SWITCHES, Protocol
 STUDY, OTHER = "study", "other"
 # A change of these leaves every choice of a network as it is.
 _AFTER_TUNING = ("sd", "cohens_d", "ablation_baseline", "time_per_epoch")
-_NETWORK = ("dataset", "split", "variant", *CONDITIONS)  # what names a network of one random start
+NETWORK = ("dataset", "split", "variant", *CONDITIONS)  # what names a network of one random start
 
 
 def study_on_datasets_of(reading: str) -> str:
@@ -67,7 +67,7 @@ def files_of_other_readings(study: StudyConfig, kind: str, folder: Path = Path()
 
 def without_repeats(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows without those of a network that another family has trained too, as with overlapping grids."""
-    place = [*_NETWORK, "seed"]
+    place = [*NETWORK, "seed"]
     others = ["posthoc_map", "posthoc_on", "posthoc_bandwidth", "epoch", "part", "row", "y"]
     return rows.drop_duplicates([*place, *(name for name in others if name in rows)])
 
@@ -96,7 +96,7 @@ class NetworkRecords:
 
 def _network_names(rows: pd.DataFrame) -> pd.DataFrame:
     """What names the network of each row; a switch that does not concern it is empty."""
-    return rows[list(_NETWORK)].fillna(dict.fromkeys(("variant", *CONDITIONS), ""))
+    return rows[list(NETWORK)].fillna(dict.fromkeys(("variant", *CONDITIONS), ""))
 
 
 def read_methods(runs: pd.DataFrame, study: StudyConfig, methods: pd.DataFrame) -> dict[str, pd.DataFrame]:
