@@ -44,6 +44,11 @@ class Task:
     datasets: tuple[str, ...]
     hours: float = 0.0  # on one core, by the cost formula
 
+    @property
+    def words(self) -> str:
+        """What it is, for people."""
+        return f"step {self.step}: {', '.join(self.datasets)}"
+
 
 @dataclass(frozen=True)
 class Running:
@@ -70,7 +75,7 @@ class Running:
         done = self.snakemake.wait() == 0
         self.config.close()
         words = f"{'finished' if done else 'not finished'} in {(time.time() - self.start) / 60:.1f} min"
-        print(f"step {self.task.step}: {', '.join(self.task.datasets)}: {words}", flush=True)
+        print(f"{self.task.words}: {words}", flush=True)
 
 
 def tasks(numbers: list[str], up_to: int, available: set[str]) -> Iterator[Task]:
@@ -166,8 +171,8 @@ def main() -> int:
         available = {row["name"] for row in csv.DictReader(manifest) if row["file"]}
     waiting = list(tasks(options.steps, options.up_to, available))
     if options.plan:
-        for task in waiting:
-            print(f"step {task.step}: {', '.join(task.datasets)}: {task.hours:.2f} CPU-hours by the formula")
+        lines = (f"{task.words}: {task.hours:.2f} CPU-hours by the formula" for task in waiting)
+        print("\n".join(lines))  # at once: who reads only the first lines (`| head`) must not end it with an error
         return 0
     run(waiting, partial(Running.begin, mirror=options.mirror), options.cores, time.time() + 60 * options.minutes)
     return 0

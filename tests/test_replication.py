@@ -187,19 +187,26 @@ def test_archive_is_not_replaced_by_one_with_fewer_networks(small_archive: Path,
     assert read_manifest(archive) == read_manifest(small_archive)
 
 
+@pytest.fixture(scope="module")
+def restored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all published results, for both protocols."""
+    folder = tmp_path_factory.mktemp("restored")
+    unpack(ARCHIVE, folder, PUBLISHED_LAYOUTS, processes=2)
+    return folder
+
+
 @published
 @pytest.mark.workflow
 @pytest.mark.parametrize("study", ["paper", "released"])
-def test_published_figures_are_drawn_again_byte_for_byte(study: str, tmp_path: Path) -> None:
-    unpack(ARCHIVE, tmp_path, PUBLISHED_LAYOUTS)
+def test_published_figures_are_drawn_again_byte_for_byte(study: str, restored: Path) -> None:
     layout = PUBLISHED_LAYOUTS[study]
     targets = [f"{layout.figures}/{name}" for name in DRAWN]
-    place = ("--cores", "2", "--directory", str(tmp_path), "--configfile", f"replication/{study}.yaml")
+    place = ("--cores", "2", "--directory", str(restored), "--configfile", f"replication/{study}.yaml")
     call = call_snakemake(PROJECT, *place, "--", *targets)
     assert call.returncode == 0, call.stderr[-3000:]
-    assert not list(tmp_path.glob("results/networks/*/seed*/split*")), "nothing is trained"
+    assert not list(restored.glob("results/networks/*/seed*/split*")), "nothing is trained"
     for target in targets:
-        assert (tmp_path / target).read_bytes() == (PROJECT / target).read_bytes(), target
+        assert (restored / target).read_bytes() == (PROJECT / target).read_bytes(), target
 
 
 # The published networks of Yacht that the next test starts from; what is asked for beyond them -> jobs that are new.
