@@ -11,7 +11,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("--archive", type=Path, default=Path("replication/results"))
     parser.add_argument("--folder", type=Path, default=Path(), help="where the study runs, or will run")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    few = min(os.cpu_count() or 1, 4)  # of more the disk gains nothing
+    parser.add_argument("--processes", type=int, default=few, help="how many unpack at a time")
 
 
 def run(options: argparse.Namespace) -> None:
