@@ -99,7 +99,10 @@ class _Reading:
 
 
 class SharedByDataset(Workings):
-    """The same statistics; those of the curves of one dataset are shared by readings that differ on others alone."""
+    """The same statistics; those of the curves of one dataset are shared by readings that differ on others alone.
+
+    Here and not in `Workings`, whose code was frozen before the run: what is computed stays there, this only shares it.
+    """
 
     def curves_without(self, split: int, dataset: str) -> FigureStatistics:
         """The averaged curves of one dataset without one of its splits."""
