@@ -13,10 +13,11 @@ READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
 # Snakemake for many short jobs: each starts at once instead of importing pandas and PyTorch again.
 WARM_SNAKEMAKE := python -m qrt.running.warm_snakemake
-# Both at a time, each on half of the cores: no core waits for the last job of one, and readings that are judged in one process
-# share what they have in common. They write different files, each as a whole; the lock that Snakemake sets on a folder in
-# use is that of the second.
+# Both at a time, each with as many jobs as there are cores: no core waits for the last job of one. Half of the cores judge,
+# because readings that are judged in one process share what they have in common. They write different files, each as a
+# whole; the lock that Snakemake sets on a folder in use is that of the second.
 HALF_OF_THE_CORES = $$(python -c 'from snakemake.utils import available_cpu_count as cores; print(max(1, cores() // 2))')
+SIDE_BY_SIDE = --cores all --set-threads verdicts=$(HALF_OF_THE_CORES)
 BOTH_PROTOCOLS := draw released --nolock & released=$$!; draw paper && wait $$released || { wait; exit 1; }
 export PATH := $(BIN):$(PATH)
 # Some images of containers set it, and then each of hundreds of short jobs compiles the package again.
@@ -56,7 +57,7 @@ figures: environment ## draw every figure and table that there are results for, 
 replication: environment ## draw everything again from the published results: no data, no network, no training
 	@python -m qrt restore
 	@draw() { # protocol, options
-		$(WARM_SNAKEMAKE) --cores $(HALF_OF_THE_CORES) --configfile replication/$$1.yaml $${2:-} &&
+		$(WARM_SNAKEMAKE) $(SIDE_BY_SIDE) --configfile replication/$$1.yaml $${2:-} &&
 			snakemake --configfile replication/$$1.yaml --report report_$$1.html --quiet all
 	}
 	@$(BOTH_PROTOCOLS)
@@ -71,7 +72,7 @@ publish: environment ## pack the finished results of the study in STUDY (this fo
 	@trap 'rm -rf "$$drawn"' EXIT
 	@python -m qrt restore --folder "$$drawn"
 	@draw() { # protocol, options
-		$(WARM_SNAKEMAKE) --cores $(HALF_OF_THE_CORES) --directory "$$drawn" --configfile replication/$$1.yaml $${2:-}
+		$(WARM_SNAKEMAKE) $(SIDE_BY_SIDE) --directory "$$drawn" --configfile replication/$$1.yaml $${2:-}
 	}
 	@$(BOTH_PROTOCOLS)
 	@find paper_figures replication/released -type f ! -name README.md -delete

@@ -20,6 +20,7 @@ def job(ratio: float, expected: float = 100.0, stage: str = "training", rows: in
 def test_pace_is_the_median_over_long_jobs_of_training() -> None:
     jobs = [job(0.5), job(0.6), job(0.9), job(5.0, expected=1.0), job(9.0, stage="evaluation")]
     assert Processor("a processor", jobs).pace == pytest.approx(0.6)
+    assert Processor("a processor", jobs[3:]).pace == pytest.approx(7.0)  # none is long
 
 
 def test_summary_counts_jobs_near_the_formula_and_near_the_pace() -> None:

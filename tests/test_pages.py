@@ -19,7 +19,7 @@ from qrt.pages.disagreements import disagreements_csv, disagreements_markdown, d
 from qrt.pages.landing import landing_page
 from qrt.pages.page import Cell, Column, Html, Row, document, html, table, tag
 from qrt.pages.passages import TITLES
-from qrt.pages.readings import changed_verdicts, summary_lines, switches_by_claim, tally
+from qrt.pages.readings import Readings, changed_verdicts, summary_lines, tally
 from qrt.pages.scorecard import scorecard_csv, scorecard_markdown, scorecard_page
 from qrt.pages.strip import strip
 from qrt.pages.study_words import StudyWords
@@ -71,8 +71,8 @@ def all_pages(study: StudyWords | None = None) -> dict[str, str]:
     study = study or mock_study(hostile=True)
     verdicts, numbers, agreements = mock_verdicts(20, hostile=True), mock_key_numbers(), mock_agreements(hostile=True)
     return {
-        "scorecard.html": scorecard_page(verdicts, study),
-        "disagreements.html": disagreements_page(verdicts, numbers, mock_by_dataset(), study),
+        "scorecard.html": scorecard_page(Readings(verdicts, study)),
+        "disagreements.html": disagreements_page(Readings(verdicts, study), numbers, mock_by_dataset()),
         "agreement.html": agreement_page(*agreements, study, b"png"),
     }
 
@@ -179,7 +179,7 @@ def test_what_a_switch_changes_is_told_on_its_own_datasets() -> None:
 
 def test_switches_that_change_a_verdict_are_listed_per_claim() -> None:
     first, _, third, _ = small_verdicts()["id"].unique()
-    assert switches_by_claim(small_verdicts()) == {first: ["pce", "sd"], third: ["sd"]}
+    assert Readings(small_verdicts(), mock_study()).switches == {first: ["pce", "sd"], third: ["sd"]}
 
 
 def test_steps_are_counted_by_before_and_after() -> None:
@@ -197,7 +197,7 @@ def test_study_of_the_papers_datasets_alone_says_so_once() -> None:
 
 
 def test_summary_tells_in_about_ten_lines_what_came_out() -> None:
-    lines = summary_lines(small_verdicts(), mock_study())
+    lines = summary_lines(Readings(small_verdicts(), mock_study()))
     text = "\n".join(lines)
     assert len(lines) <= 11
     assert all(len(line) < 300 and "\n" not in line for line in lines)
@@ -209,15 +209,16 @@ def test_summary_tells_in_about_ten_lines_what_came_out() -> None:
 
 
 def test_report_names_the_paper_once_and_then_says_what_came_out() -> None:
-    page = landing_page(summary_lines(small_verdicts(), mock_study()))
+    page = landing_page(summary_lines(Readings(small_verdicts(), mock_study())))
     assert page.count("Probabilistic Calibration by Design") == 1
     assert page.index("Probabilistic Calibration by Design") < page.index("* Protocol: released.")
-    assert scorecard_markdown(small_verdicts(), mock_study()).count("Probabilistic Calibration by Design") == 1
+    text = scorecard_markdown(Readings(small_verdicts(), mock_study()))
+    assert text.count("Probabilistic Calibration by Design") == 1
 
 
 def test_summary_of_a_study_with_one_reading_only() -> None:
     verdicts = small_verdicts()
-    text = "\n".join(summary_lines(verdicts[verdicts["reading"] == "study"], mock_study()))
+    text = "\n".join(summary_lines(Readings(verdicts[verdicts["reading"] == "study"], mock_study())))
     assert "“paper” was not run" in text
     assert "No switch changes a verdict" in text
 
@@ -226,7 +227,7 @@ def test_summary_of_a_study_with_one_reading_only() -> None:
 
 
 def test_scorecard_has_one_row_per_claim_with_the_other_verdict_and_the_switches() -> None:
-    written = scorecard_csv(small_verdicts(), mock_study())
+    written = scorecard_csv(Readings(small_verdicts(), mock_study()))
     assert written["verdict"].tolist() == ["confirmed", "confirmed", "inconclusive", "not run"]
     assert written["other_verdict"].tolist() == ["contradicted", "confirmed", "", "confirmed"]
     assert written["changed_by"].tolist() == ["pce;sd", "", "sd", ""]
@@ -237,12 +238,12 @@ def test_scorecard_page_counts_claims_by_definition_apart() -> None:
     verdicts = mock_verdicts()
     own = verdicts[verdicts["reading"] == "study"]
     counted_in = own[~own["id"].isin(BY_DEFINITION)]
-    page = scorecard_page(verdicts, mock_study())
+    page = scorecard_page(Readings(verdicts, mock_study()))
     for rows in (counted_in, counted_in[counted_in["abstract"]]):
         words = ", ".join(f"{count} {word}" for word, count in tally(rows["verdict"]).items() if count)
         assert f'aria-label="{words}"' in page
     assert f"All claims ({231 - len(BY_DEFINITION)})" in page
-    summary = "\n".join(summary_lines(verdicts, mock_study()))
+    summary = "\n".join(summary_lines(Readings(verdicts, mock_study())))
     assert "228 claims of the paper were judged by rule" in summary
     assert "3 claims that cannot fail" in summary
 
@@ -250,7 +251,7 @@ def test_scorecard_page_counts_claims_by_definition_apart() -> None:
 def test_scorecard_begins_with_abstract_and_conclusion_and_has_every_claim_once() -> None:
     verdicts = mock_verdicts()
     own = verdicts[verdicts["reading"] == "study"]
-    page = scorecard_page(verdicts, mock_study())
+    page = scorecard_page(Readings(verdicts, mock_study()))
     assert sorted(re.findall(r'<article class="claim" id="(C\d+)"', page)) == sorted(own["id"])
     first, rest = page.split('<section id="claims">')
     assert len(re.findall(r"<article", first)) == ABSTRACT
@@ -262,7 +263,7 @@ def test_scorecard_begins_with_abstract_and_conclusion_and_has_every_claim_once(
 def test_a_claim_shows_its_sentence_and_its_short_finding_and_folds_the_rest() -> None:
     verdicts = mock_verdicts(3)
     own = verdicts[verdicts["reading"] == "study"].iloc[1]
-    page = scorecard_page(verdicts, mock_study())
+    page = scorecard_page(Readings(verdicts, mock_study()))
     card = page[page.index(f'id="{own["id"]}"') :].split("</article>")[0]
     shown, folded = card.split('<details class="notes">')
     assert html(own["sentence"]) in shown
@@ -272,8 +273,8 @@ def test_a_claim_shows_its_sentence_and_its_short_finding_and_folds_the_rest() -
 
 
 def test_scorecard_says_what_it_is_based_on_and_what_was_frozen() -> None:
-    page = scorecard_page(mock_verdicts(3), mock_study(), "Frozen with checksum 3f9a12c0.")
-    text = scorecard_markdown(mock_verdicts(3), mock_study(), "Frozen with checksum 3f9a12c0.")
+    page = scorecard_page(Readings(mock_verdicts(3), mock_study()), "Frozen with checksum 3f9a12c0.")
+    text = scorecard_markdown(Readings(mock_verdicts(3), mock_study()), "Frozen with checksum 3f9a12c0.")
     assert "5 of the paper&#x27;s 57 datasets" in page
     assert "5 of the paper's 57" in text
     assert "3f9a12c0" in page
@@ -281,7 +282,7 @@ def test_scorecard_says_what_it_is_based_on_and_what_was_frozen() -> None:
 
 
 def test_a_claim_that_was_changed_after_the_run_is_marked() -> None:
-    page = scorecard_page(mock_verdicts(), mock_study())
+    page = scorecard_page(Readings(mock_verdicts(), mock_study()))
     marked = re.findall(r'<article class="claim" id="(C\d+)"(?:(?!</article>).)*changed after the run', page, re.DOTALL)
     assert tuple(marked) == CHANGED_AFTER_RUN
     assert page.count("Before the change") == len(CHANGED_AFTER_RUN)
@@ -291,14 +292,14 @@ def test_a_claim_by_definition_has_no_verdict_unless_it_failed() -> None:
     verdicts = mock_verdicts(20).assign(verdict="confirmed")
     for word, shown in (("confirmed", "≡ by definition"), ("contradicted", "✗ contradicted")):
         verdicts.loc[verdicts["id"] == BY_DEFINITION[0], "verdict"] = word
-        page = scorecard_page(verdicts, mock_study())
+        page = scorecard_page(Readings(verdicts, mock_study()))
         card = page[page.index(f'id="{BY_DEFINITION[0]}"') :].split("</article>")[0]
         assert f">{shown}</span>" in card
 
 
 def test_verdicts_of_an_older_table_are_shown_by_section() -> None:
     old = mock_verdicts(20).drop(columns=list(NEW_COLUMNS))
-    page = scorecard_page(old, mock_study())
+    page = scorecard_page(Readings(old, mock_study()))
     sections = old[old["reading"] == "study"]["section"].nunique()
     assert page.count('<details class="passage"') == sections
     assert len(re.findall(r'<article class="claim"', page)) == 20
@@ -306,7 +307,7 @@ def test_verdicts_of_an_older_table_are_shown_by_section() -> None:
 
 def test_passages_of_the_paper_have_titles() -> None:
     verdicts = mock_verdicts(20).assign(statement="S24", abstract=False)
-    assert html(TITLES["S24"]) in scorecard_page(verdicts, mock_study())
+    assert html(TITLES["S24"]) in scorecard_page(Readings(verdicts, mock_study()))
     assert len(TITLES) == len(set(TITLES.values())) == 57
 
 
@@ -340,7 +341,7 @@ def test_scorecard_links_figures_that_the_study_has_and_names_the_others() -> No
     verdicts["figure"] = verdicts["id"].map(
         dict(zip(verdicts["id"].unique(), ["fig03_main", "fig04_ablation", "table2_times"], strict=True))
     )
-    page = scorecard_page(verdicts, replace(mock_study(), figures=("fig03_main", "table2_times")))
+    page = scorecard_page(Readings(verdicts, replace(mock_study(), figures=("fig03_main", "table2_times"))))
     assert 'href="fig03_main.png"' in page
     assert 'href="fig03_main.pdf"' in page
     assert 'href="table2_times.md"' in page
@@ -355,12 +356,12 @@ def test_disagreements_start_with_those_that_favour_methods_and_go_on_by_number(
     rows = [switch.row for switch in in_order()]
     first = [row for row in (13, 4) if row in rows]
     assert rows == [*first, *sorted(set(rows) - set(first))]
-    page = disagreements_page(mock_verdicts(20), mock_key_numbers(), mock_by_dataset(), mock_study())
+    page = disagreements_page(Readings(mock_verdicts(20), mock_study()), mock_key_numbers(), mock_by_dataset())
     assert re.findall(r'<section id="(\w+)"', page) == [switch.name for switch in in_order()]
 
 
 def test_table_of_disagreements_has_numbers_before_and_after() -> None:
-    written = disagreements_csv(small_verdicts(), mock_key_numbers(), mock_study())
+    written = disagreements_csv(Readings(small_verdicts(), mock_study()), mock_key_numbers())
     of_sd = written[(written["switch"] == "sd") & (written["metric"] == "SD")]
     assert of_sd["method"].tolist() == ["QRC", "QREGC", "QRTC"]
     assert of_sd["lower_on_before"].tolist() == [28, 31, 34]
@@ -373,8 +374,8 @@ def test_table_of_disagreements_has_numbers_before_and_after() -> None:
 
 def test_a_disagreement_says_why_it_matters_and_names_the_datasets_it_concerns() -> None:
     study = replace(mock_study(), affected={"pce": ("Yacht", HOSTILE), "sd": ()})
-    page = disagreements_page(mock_verdicts(5), mock_key_numbers(), mock_by_dataset(), study)
-    text = disagreements_markdown(mock_verdicts(5), mock_key_numbers(), mock_by_dataset(), study)
+    page = disagreements_page(Readings(mock_verdicts(5), study), mock_key_numbers(), mock_by_dataset())
+    text = disagreements_markdown(Readings(mock_verdicts(5), study), mock_key_numbers(), mock_by_dataset())
     assert "It concerns 2 datasets of this study: Yacht and &lt;img" in page
     assert (
         page.count("It concerns no dataset of this study.") == text.count("It concerns no dataset of this study.") == 1
@@ -412,7 +413,7 @@ def test_numbers_that_were_read_from_a_file_make_the_same_page(tmp_path: Path) -
     read = pd.read_csv(tmp_path / "numbers.csv")
     study, differences = mock_study(), mock_by_dataset()
     both = (mock_key_numbers(), read)
-    pages = [disagreements_page(mock_verdicts(9), numbers, differences, study) for numbers in both]
+    pages = [disagreements_page(Readings(mock_verdicts(9), study), numbers, differences) for numbers in both]
     assert pages[0] == pages[1]
 
 
@@ -426,7 +427,7 @@ def test_differences_that_a_switch_changes_are_told_with_the_largest_first() -> 
     assert found[["before", "after"]].to_numpy().tolist() == [[0.0, 0.5], [-0.9, -0.65]]
     yacht = figure2().set_index(["dataset", "method"]).loc[("Yacht", "QRTC")]
     assert found["published"].iloc[1] == yacht["difference"]
-    page = disagreements_page(mock_verdicts(5), mock_key_numbers(), found, mock_study())
+    page = disagreements_page(Readings(mock_verdicts(5), mock_study()), mock_key_numbers(), found)
     assert page.count("Datasets that change most") == 1
 
 
@@ -487,8 +488,8 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 def test_markdown_tables_keep_their_columns_whatever_the_cells_hold() -> None:
     verdicts, numbers, study = mock_verdicts(20, hostile=True), mock_key_numbers(), mock_study(hostile=True)
     for text in (
-        scorecard_markdown(verdicts, study),
-        disagreements_markdown(verdicts, numbers, mock_by_dataset(), study),
+        scorecard_markdown(Readings(verdicts, study)),
+        disagreements_markdown(Readings(verdicts, study), numbers, mock_by_dataset()),
         agreement_markdown(*mock_agreements(hostile=True), study),
     ):
         assert HOSTILE not in text
@@ -511,10 +512,10 @@ def test_an_agreement_page_without_common_datasets_says_so() -> None:
 def test_a_demonstration_says_so_everywhere_and_judges_nothing() -> None:
     study = mock_study(demonstration=True)
     verdicts, numbers = mock_verdicts(), mock_key_numbers()
-    lines = summary_lines(verdicts, study)
+    lines = summary_lines(Readings(verdicts, study))
     texts = all_pages(study) | {
-        "scorecard.md": scorecard_markdown(verdicts, study),
-        "disagreements.md": disagreements_markdown(verdicts, numbers, mock_by_dataset(), study),
+        "scorecard.md": scorecard_markdown(Readings(verdicts, study)),
+        "disagreements.md": disagreements_markdown(Readings(verdicts, study), numbers, mock_by_dataset()),
         "agreement.md": agreement_markdown(*mock_agreements(), study),
         "landing": landing_page(lines),
         "terminal": "\n".join(lines),
@@ -524,8 +525,8 @@ def test_a_demonstration_says_so_everywhere_and_judges_nothing() -> None:
         assert set(re.findall(r'data-verdict="([\w-]+)"', text)) <= {"not-run"}, name
         assert "svg" not in text.split("</head>")[-1], name
     assert not [word for word in VERDICTS[:-1] if word in texts["terminal"] + texts["disagreements.md"]]
-    assert set(scorecard_csv(verdicts, study)["verdict"]) == {"not run"}
-    assert disagreements_csv(verdicts, numbers, study)["verdicts_judged"].eq(0).all()
+    assert set(scorecard_csv(Readings(verdicts, study))["verdict"]) == {"not run"}
+    assert disagreements_csv(Readings(verdicts, study), numbers)["verdicts_judged"].eq(0).all()
     assert DEMONSTRATION not in "".join(all_pages().values())
 
 

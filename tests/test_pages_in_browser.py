@@ -21,6 +21,7 @@ from qrt.pages.agreement import agreement_page
 from qrt.pages.calibration import calibration_page
 from qrt.pages.disagreements import disagreements_page
 from qrt.pages.own_data import METHODS, OwnReport, own_data_page
+from qrt.pages.readings import Readings
 from qrt.pages.robustness import robustness_page
 from qrt.pages.scorecard import scorecard_page
 from qrt.pages.seeds import seeds_page
@@ -69,8 +70,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     own = OwnReport("mine", record, statistics, 40, (f"{'a_long_name_of_a_folder_' * 5}/own_data.html",))
     pages = {
         "own_data": own_data_page([own], study.protocol, ""),
-        "scorecard": scorecard_page(verdicts, study, "3f9a12c0"),
-        "disagreements": disagreements_page(verdicts, mock_key_numbers(), mock_by_dataset(), study),
+        "scorecard": scorecard_page(Readings(verdicts, study), "3f9a12c0"),
+        "disagreements": disagreements_page(Readings(verdicts, study), mock_key_numbers(), mock_by_dataset()),
         "agreement": agreement_page(*agreements, study, (path / "agreement.png").read_bytes()),
         "robustness": robustness_page(
             robustness_statistics(noisy_table(["a", HOSTILE], seeds=1), METRICS, {"a": 0.9}), study

@@ -28,27 +28,28 @@ def run(options: argparse.Namespace) -> None:
     from qrt.pages import disagreements, scorecard
     from qrt.pages.changed_differences import changed_differences
     from qrt.pages.landing import landing_page
-    from qrt.pages.readings import TITLE, summary_lines
+    from qrt.pages.readings import TITLE, Readings, summary_lines
     from qrt.pages.study_words import study_words
     from qrt.results.study_networks import StudyNetworks
     from qrt.study.config import StudyConfig
 
-    verdicts, numbers = read_verdicts(options.verdicts), pd.read_csv(options.numbers)
+    numbers = pd.read_csv(options.numbers)
     by_dataset = changed_differences(pd.read_csv(options.differences))
     config = StudyConfig.from_facts(options.study)
     finished = StudyNetworks(config).finished_datasets()
     study = study_words(config, pd.read_csv(options.datasets), finished)
+    readings = Readings(read_verdicts(options.verdicts), study)
     frozen = frozen_state().words
-    write_text(options.out / "scorecard.csv", scorecard.scorecard_csv(verdicts, study).to_csv(index=False))
-    write_text(options.out / "scorecard.html", scorecard.scorecard_page(verdicts, study, frozen))
-    write_text(options.out / "scorecard.md", scorecard.scorecard_markdown(verdicts, study, frozen))
-    table = disagreements.disagreements_csv(verdicts, numbers, study)
+    write_text(options.out / "scorecard.csv", scorecard.scorecard_csv(readings).to_csv(index=False))
+    write_text(options.out / "scorecard.html", scorecard.scorecard_page(readings, frozen))
+    write_text(options.out / "scorecard.md", scorecard.scorecard_markdown(readings, frozen))
+    table = disagreements.disagreements_csv(readings, numbers)
     write_text(options.out / "disagreements.csv", table.to_csv(index=False))
     write_text(options.out / "disagreements_by_dataset.csv", by_dataset.to_csv(index=False))
-    page = disagreements.disagreements_page(verdicts, numbers, by_dataset, study)
+    page = disagreements.disagreements_page(readings, numbers, by_dataset)
     write_text(options.out / "disagreements.html", page)
-    text = disagreements.disagreements_markdown(verdicts, numbers, by_dataset, study)
+    text = disagreements.disagreements_markdown(readings, numbers, by_dataset)
     write_text(options.out / "disagreements.md", text)
-    lines = summary_lines(verdicts, study)
+    lines = summary_lines(readings)
     write_text(options.landing, landing_page(lines))
     print("\n".join([TITLE, *lines]))

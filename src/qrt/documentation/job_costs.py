@@ -127,8 +127,9 @@ class Processor:
 
     @property
     def pace(self) -> float:
-        """The median of measured / formula over long jobs."""
-        return float(np.median([job.seconds / job.expected_seconds for job in self.jobs if job.is_long]))
+        """The median of measured / formula over long jobs, or over all, if none is long."""
+        counted = [job for job in self.jobs if job.is_long] or self.jobs
+        return float(np.median([job.seconds / job.expected_seconds for job in counted]))
 
     def summaries(self, *groupings: str) -> Iterator[Summary]:
         """One for each group of jobs that agree in a property, each group once."""

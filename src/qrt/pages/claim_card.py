@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from qrt.pages.page import Content, Html, details, joined, link, tag
-from qrt.pages.readings import NOT_RUN, of_reading, switches_by_claim
+from qrt.pages.readings import NOT_RUN, Readings
 from qrt.pages.strip import strip
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import BY_NAME
@@ -28,31 +25,6 @@ REMARKS = {
     "by_definition": "By definition: such a claim cannot fail, so it is counted apart.",
     "changed_after_run": "Changed after the run: the claim or its rule was changed after results existed.",
 }
-
-
-@dataclass(frozen=True)
-class Readings:
-    """The study's own verdicts, and what other readings make of them."""
-
-    own: pd.DataFrame
-    other: dict[str, str]  # claim -> its verdict under the other protocol, where that was run
-    switches: dict[str, list[str]]  # claim -> the switches that change its verdict
-
-    @classmethod
-    def of(cls, verdicts: pd.DataFrame) -> Readings:
-        """Those of a table of verdicts."""
-        return cls(of_reading(verdicts, "study"), other_verdicts(verdicts), switches_by_claim(verdicts))
-
-    def differs(self, claim: Mapping[str, Any]) -> bool:
-        """Whether the other protocol gives another verdict."""
-        other = self.other.get(claim["id"], "")
-        return bool(other) and claim["verdict"] not in (NOT_RUN, other)
-
-
-def other_verdicts(verdicts: pd.DataFrame) -> dict[str, str]:
-    """Claim -> its verdict under the other protocol, where that was run."""
-    other = of_reading(verdicts, "other")
-    return {str(claim): verdict for claim, verdict in other["verdict"].items() if verdict != NOT_RUN}
 
 
 def badge(verdict: str, *, quiet: bool = False) -> Html:
@@ -79,8 +51,9 @@ def is_marked(claim: Mapping[str, Any], mark: str) -> bool:
     return str(claim.get(mark)) == "True"
 
 
-def claim_card(claim: dict[str, Any], readings: Readings, study: StudyWords) -> Html:
+def claim_card(claim: dict[str, Any], readings: Readings) -> Html:
     """One claim: verdict, sentence, what was found, strip; numbers and notes unfold."""
+    study = readings.study
     verdict, switches = claim["verdict"], readings.switches.get(claim["id"], [])
     marks = ["changed after the run"] if is_marked(claim, "changed_after_run") else []
     if readings.differs(claim) or switches:
@@ -99,7 +72,7 @@ def claim_card(claim: dict[str, Any], readings: Readings, study: StudyWords) -> 
             "div",
             tag("p", sentence, class_="sentence"),
             tag("p", short, class_="short") if short else "",
-            details("Numbers and notes", _notes(claim, readings, study), class_="notes"),
+            details("Numbers and notes", _notes(claim, readings), class_="notes"),
             class_="said",
         ),
         tag("div", strip(claim), class_="drawn"),
@@ -117,20 +90,20 @@ def _head(claim: Mapping[str, Any], study: StudyWords) -> Html:
     return badge(claim["verdict"])
 
 
-def _notes(claim: dict[str, Any], readings: Readings, study: StudyWords) -> Html:
+def _notes(claim: dict[str, Any], readings: Readings) -> Html:
     """Everything else about a claim, as a list of terms."""
     terms: list[tuple[str, Content]] = [
         ("Claim", f"{claim['id']}: {text(claim['claim'])} ({_claim_words(claim)})"),
         (
             "In the paper",
-            joined(filter(None, [place_in_paper(claim), figure_link(text(claim["figure"]), study)]), ", "),
+            joined(filter(None, [place_in_paper(claim), figure_link(text(claim["figure"]), readings.study)]), ", "),
         ),
         ("Found", text(claim["explanation"])),
         ("Estimate", _estimate(claim)),
         ("Limit", number(claim.get("limit"))),
         ("Published", "; ".join(filter(None, [number(claim.get("published")), text(claim["published_value"])]))),
         ("Based on", _based_on(claim)),
-        ("Other protocol", _other_protocol(claim, readings, study)),
+        ("Other protocol", _other_protocol(claim, readings)),
         ("Changed by", joined([_switch_link(name) for name in readings.switches.get(claim["id"], [])], ", ")),
         ("Before the change", badge(before) if (before := text(claim.get("frozen_verdict"))) else ""),
         ("Remark", " ".join(words for mark, words in REMARKS.items() if is_marked(claim, mark))),
@@ -143,9 +116,11 @@ def _switch_link(name: str) -> Html:
     return link(f"disagreements.html#{name}", f"row {BY_NAME[name].row}, {BY_NAME[name].topic}")
 
 
-def _other_protocol(claim: Mapping[str, Any], readings: Readings, study: StudyWords) -> Content:
+def _other_protocol(claim: Mapping[str, Any], readings: Readings) -> Content:
     other = readings.other.get(claim["id"], "")
-    return joined([badge(other, quiet=not readings.differs(claim)), f" under “{study.other}”"]) if other else ""
+    return (
+        joined([badge(other, quiet=not readings.differs(claim)), f" under “{readings.study.other}”"]) if other else ""
+    )
 
 
 def _claim_words(claim: dict[str, Any]) -> str:

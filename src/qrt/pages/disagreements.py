@@ -24,7 +24,7 @@ from qrt.pages.page import (
     table,
     tag,
 )
-from qrt.pages.readings import NO, NOTHING_TO_CHANGE, ChangedVerdicts, beside, changed_by_switch, presentable
+from qrt.pages.readings import NO, NOTHING_TO_CHANGE, ChangedVerdicts, Readings, beside
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import BY_NAME, SWITCHES, Switch
 from qrt.pages.value_table import markdown_table, value_table
@@ -74,10 +74,10 @@ def before_and_after(key_numbers: pd.DataFrame, switch: str) -> pd.DataFrame:
     return before.merge(after, on=_KEY, suffixes=("_before", "_after"))
 
 
-def disagreements_csv(verdicts: pd.DataFrame, key_numbers: pd.DataFrame, study: StudyWords) -> pd.DataFrame:
+def disagreements_csv(readings: Readings, key_numbers: pd.DataFrame) -> pd.DataFrame:
     """One row per switch, metric and method, in the order of the page; one row with no metric where nothing was run."""
     rows: list[dict[str, Any]] = []
-    changes = changed_by_switch(presentable(verdicts, study))
+    study, changes = readings.study, readings.changed_by_switch
     for switch in in_order():
         found = changes[switch.name]
         facts = {
@@ -195,15 +195,13 @@ def _number_words(numbers: pd.DataFrame, changed: pd.DataFrame) -> str:
     )
 
 
-def disagreements_page(
-    verdicts: pd.DataFrame, key_numbers: pd.DataFrame, by_dataset: pd.DataFrame, study: StudyWords
-) -> str:
+def disagreements_page(readings: Readings, key_numbers: pd.DataFrame, by_dataset: pd.DataFrame) -> str:
     """One section per switch, in the order of `in_order`."""
+    study, changes = readings.study, readings.changed_by_switch
     lede = (
         f"The paper's text and the released code disagree in {len(SWITCHES)} points. Here each is changed alone, "
         f"everything else as in this study. Protocol: {study.protocol}. {study.basis}."
     )
-    changes = changed_by_switch(presentable(verdicts, study))
     parts = [
         _switch_section(switch, changes[switch.name], key_numbers, largest(by_dataset, switch.name), study)
         for switch in in_order()
@@ -324,11 +322,9 @@ def _step(row: dict[str, Any], name: str, write: Any) -> Cell:
     return Cell(words if before or after else "", "" if is_missing(key) else float(key))
 
 
-def disagreements_markdown(
-    verdicts: pd.DataFrame, key_numbers: pd.DataFrame, by_dataset: pd.DataFrame, study: StudyWords
-) -> str:
+def disagreements_markdown(readings: Readings, key_numbers: pd.DataFrame, by_dataset: pd.DataFrame) -> str:
     """The page as Markdown."""
-    changes = changed_by_switch(presentable(verdicts, study))
+    study, changes = readings.study, readings.changed_by_switch
     lines = [
         "# Disagreements",
         "",

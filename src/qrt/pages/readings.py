@@ -7,7 +7,10 @@ Where such a reading has some of the datasets only, what it changes is told from
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +18,7 @@ import pandas as pd
 from qrt.claims.verdict import VERDICTS
 from qrt.pages.study_words import StudyWords
 from qrt.pages.switches import SWITCHES
-from qrt.results.readings import STUDY, study_on_datasets_of
+from qrt.results.readings import OTHER, STUDY, study_on_datasets_of
 from qrt.text.words import counted, listed
 
 NOT_RUN = "not run"
@@ -114,26 +117,56 @@ def changed_verdicts(verdicts: pd.DataFrame, reading: str) -> ChangedVerdicts:
     )
 
 
-def changed_by_switch(verdicts: pd.DataFrame) -> dict[str, ChangedVerdicts]:
-    """What each switch changes, in the order of docs/protocol.md, section 8."""
-    return {switch.name: changed_verdicts(verdicts, switch.name) for switch in SWITCHES}
+class Readings:
+    """The study's own verdicts, and what other readings make of them, each compared once for all pages."""
+
+    def __init__(self, verdicts: pd.DataFrame, study: StudyWords) -> None:
+        self.study = study
+        self._verdicts = presentable(verdicts, study)
+
+    @cached_property
+    def own(self) -> pd.DataFrame:
+        """The study's own verdicts, by claim."""
+        return of_reading(self._verdicts, STUDY)
+
+    @cached_property
+    def other(self) -> dict[str, str]:
+        """Claim -> its verdict under the other protocol, where that was run."""
+        other = of_reading(self._verdicts, OTHER)
+        return {str(claim): verdict for claim, verdict in other["verdict"].items() if verdict != NOT_RUN}
+
+    @cached_property
+    def changed_by_protocol(self) -> ChangedVerdicts:
+        """What the other protocol changes."""
+        return changed_verdicts(self._verdicts, OTHER)
+
+    @cached_property
+    def changed_by_switch(self) -> dict[str, ChangedVerdicts]:
+        """What each switch changes alone, in the order of docs/protocol.md, section 8."""
+        return {switch.name: changed_verdicts(self._verdicts, switch.name) for switch in SWITCHES}
+
+    @cached_property
+    def switches(self) -> dict[str, list[str]]:
+        """Claim -> names of the switches that change its verdict when they are changed alone."""
+        names: dict[str, list[str]] = {}
+        for name, found in self.changed_by_switch.items():
+            for claim in found.changed["id"]:
+                names.setdefault(str(claim), []).append(name)
+        return names
+
+    def differs(self, claim: Mapping[str, Any]) -> bool:
+        """Whether the other protocol gives another verdict."""
+        other = self.other.get(claim["id"], "")
+        return bool(other) and claim["verdict"] not in (NOT_RUN, other)
 
 
-def switches_by_claim(verdicts: pd.DataFrame) -> dict[str, list[str]]:
-    """Claim -> names of the switches that change its verdict when they are changed alone."""
-    names: dict[str, list[str]] = {}
-    for name, found in changed_by_switch(verdicts).items():
-        for claim in found.changed["id"]:
-            names.setdefault(str(claim), []).append(name)
-    return names
-
-
-def summary_lines(verdicts: pd.DataFrame, study: StudyWords) -> list[str]:
+def summary_lines(readings: Readings) -> list[str]:
     """On what the replication (TITLE) is based, and what came out, in about ten lines of plain text."""
+    study = readings.study
     basis = f"Protocol: {study.protocol}. Data: {study.basis}."
     if study.demonstration:
         return [basis, f"This is a {study.demonstration}.", NOT_JUDGED]
-    own = of_reading(verdicts, "study")
+    own = readings.own
     counted_apart = marked(own, "by_definition")
     own, by_definition = own[~counted_apart], own[counted_apart]
     groups = {
@@ -149,7 +182,7 @@ def summary_lines(verdicts: pd.DataFrame, study: StudyWords) -> list[str]:
     ]
     if len(by_definition):
         lines.append(f"{counted(len(by_definition), 'claim')} that cannot fail, by definition, are not among them.")
-    return [*lines, *_protocol_lines(verdicts, study)]
+    return [*lines, *_protocol_lines(readings)]
 
 
 def _contradicted(main: pd.DataFrame) -> str:
@@ -160,10 +193,10 @@ def _contradicted(main: pd.DataFrame) -> str:
     return f"Contradicted main claims: {', '.join(ids[:_LONGEST_LIST])}{more}."
 
 
-def _protocol_lines(verdicts: pd.DataFrame, study: StudyWords) -> list[str]:
+def _protocol_lines(readings: Readings) -> list[str]:
     """How far the verdicts depend on the protocol."""
     lines = []
-    other = changed_verdicts(verdicts, "other")
+    study, other = readings.study, readings.changed_by_protocol
     if other.judged:
         lines.append(
             f"Under the protocol “{study.other}”, {len(other.changed)} of the {counted(other.judged, 'verdict')} "
@@ -171,7 +204,7 @@ def _protocol_lines(verdicts: pd.DataFrame, study: StudyWords) -> list[str]:
         )
     else:
         lines.append(f"The protocol “{study.other}” was not run.")
-    switches = changed_by_switch(verdicts)
+    switches = readings.changed_by_switch
     changing = [f"{name} ({len(found.changed)})" for name, found in switches.items() if len(found.changed)]
     lines.append(
         f"Switches that change verdicts when changed alone: {listed(changing)}."

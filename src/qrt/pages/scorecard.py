@@ -8,7 +8,6 @@ from qrt.claims.verdict import VERDICTS
 from qrt.data.sheet import paper_datasets
 from qrt.pages.claim_card import (
     SYMBOLS,
-    Readings,
     badge,
     claim_card,
     claim_links,
@@ -39,10 +38,8 @@ from qrt.pages.readings import (
     PAPER,
     TITLE,
     ChangedVerdicts,
-    changed_by_switch,
-    changed_verdicts,
+    Readings,
     marked,
-    presentable,
     summary_lines,
     tally,
     tally_words,
@@ -64,12 +61,11 @@ MEANINGS = {
 }
 
 
-def scorecard_csv(verdicts: pd.DataFrame, study: StudyWords) -> pd.DataFrame:
+def scorecard_csv(readings: Readings) -> pd.DataFrame:
     """One row per claim: the study's reading, the verdict of the other protocol, the switches that change it.
 
     `other_verdict` is empty where the other protocol was not run; `changed_by` has names joined by `;`.
     """
-    readings = Readings.of(presentable(verdicts, study))
     ids = readings.own["id"]
     return (
         readings.own.drop(columns="reading")
@@ -81,14 +77,12 @@ def scorecard_csv(verdicts: pd.DataFrame, study: StudyWords) -> pd.DataFrame:
     )
 
 
-def scorecard_page(verdicts: pd.DataFrame, study: StudyWords, frozen: str = "") -> str:
+def scorecard_page(readings: Readings, frozen: str = "") -> str:
     """The page: abstract and conclusion, then all passages, folded, then what the verdicts depend on.
 
     `frozen` says whether claims, rules and margins are those that were frozen, with their checksum.
     """
-    verdicts = presentable(verdicts, study)
-    readings = Readings.of(verdicts)
-    own = readings.own
+    study, own = readings.study, readings.own
     first = own[marked(own, "abstract")]
     judged = (
         "which a study of the paper's data judges by rule"
@@ -100,10 +94,10 @@ def scorecard_page(verdicts: pd.DataFrame, study: StudyWords, frozen: str = "") 
     return document(
         "Scorecard",
         lede,
-        _first_claims(first, readings, study),
+        _first_claims(first, readings),
         _legend(),
-        _passages(own[~marked(own, "abstract")], readings, study),
-        _dependence(verdicts, study),
+        _passages(own[~marked(own, "abstract")], readings),
+        _dependence(readings),
         _gallery(own, study),
         paragraph(frozen, class_="soft") if frozen else "",
         file="scorecard.html",
@@ -112,9 +106,9 @@ def scorecard_page(verdicts: pd.DataFrame, study: StudyWords, frozen: str = "") 
     )
 
 
-def _first_claims(first: pd.DataFrame, readings: Readings, study: StudyWords) -> Html:
+def _first_claims(first: pd.DataFrame, readings: Readings) -> Html:
     """The claims of abstract and conclusion one by one, and the numbers of all."""
-    own = readings.own
+    study, own = readings.study, readings.own
     apart = marked(own, "by_definition")
     counted_first = first[~apart[first.index]]
     parts: list[Html] = []
@@ -123,7 +117,7 @@ def _first_claims(first: pd.DataFrame, readings: Readings, study: StudyWords) ->
     elif len(first):
         words = f"Of {counted(len(counted_first), 'claim')}: {tally_words(tally(counted_first['verdict']))}."
         parts.append(paragraph(words, class_="answer"))
-    parts += [claim_card(claim, readings, study) for claim in first.to_dict("records")]
+    parts += [claim_card(claim, readings) for claim in first.to_dict("records")]
     if not study.demonstration:
         parts.append(_tallies({"Abstract and conclusion": counted_first, "All claims": own[~apart]}))
     if apart.any():
@@ -158,7 +152,7 @@ def bar(counts: dict[str, int], look: str = "bar") -> Html:
     return tag("div", *parts, class_=look, role="img", aria_label=tally_words(counts))
 
 
-def _passages(claims: pd.DataFrame, readings: Readings, study: StudyWords) -> Html:
+def _passages(claims: pd.DataFrame, readings: Readings) -> Html:
     """All other claims, folded by the passage they come from."""
     records = claims.to_dict("records")
     folded = []
@@ -173,7 +167,7 @@ def _passages(claims: pd.DataFrame, readings: Readings, study: StudyWords) -> Ht
             bar(counts, "bar thin"),
             tag("span", tally_words(counts) if any(counts.values()) else "by definition", class_="soft counts-words"),
         )
-        articles = [claim_card(claim, readings, study) for claim in here]
+        articles = [claim_card(claim, readings) for claim in here]
         folded.append(details(summary, *articles, class_="passage", id=key.replace(" ", "-")))
     found = set(claims["verdict"])
     buttons: list[tuple[str, str, Content]] = [
@@ -195,10 +189,9 @@ def _legend() -> Html:
     return details("How to read verdicts and strips", tag("dl", *parts), paragraph(KEY), class_="legend", id="legend")
 
 
-def _dependence(verdicts: pd.DataFrame, study: StudyWords) -> Html:
-    other = changed_verdicts(verdicts, "other")
+def _dependence(readings: Readings) -> Html:
     rows = []
-    for name, found in changed_by_switch(verdicts).items():
+    for name, found in readings.changed_by_switch.items():
         switch = BY_NAME[name]
         rows.append(
             Row(
@@ -221,7 +214,7 @@ def _dependence(verdicts: pd.DataFrame, study: StudyWords) -> Html:
     return section(
         "dependence",
         "What the verdicts depend on",
-        paragraph(_other_words(other, study)),
+        paragraph(_other_words(readings.changed_by_protocol, readings.study)),
         table("switches", columns, rows, caption="Each switch changed alone, everything else as in this study"),
     )
 
@@ -263,11 +256,10 @@ def _gallery(own: pd.DataFrame, study: StudyWords) -> Html:
     return section("figures", "By figure", tag("div", *cards, class_="gallery"))
 
 
-def scorecard_markdown(verdicts: pd.DataFrame, study: StudyWords, frozen: str = "") -> str:
+def scorecard_markdown(readings: Readings, frozen: str = "") -> str:
     """The scorecard as Markdown."""
-    verdicts = presentable(verdicts, study)
-    claims = scorecard_csv(verdicts, study)
-    summary = [f"- {escape_markdown(line)}" for line in (TITLE, *summary_lines(verdicts, study))]
+    study, claims = readings.study, scorecard_csv(readings)
+    summary = [f"- {escape_markdown(line)}" for line in (TITLE, *summary_lines(readings))]
     legend = [f"- {SYMBOLS[verdict]} **{verdict}**: {escape_markdown(MEANINGS[verdict])}" for verdict in VERDICTS]
     first = claims[marked(claims, "abstract")]
     return "\n".join(
@@ -279,7 +271,7 @@ def scorecard_markdown(verdicts: pd.DataFrame, study: StudyWords, frozen: str = 
             "",
             *([to_markdown(_written(first, study), "What abstract and conclusion say.")] if len(first) else []),
             to_markdown(
-                _written_switches(verdicts),
+                _written_switches(readings),
                 "What the verdicts depend on: each switch changed alone, everything else as in this study.",
             ),
             to_markdown(
@@ -314,7 +306,7 @@ def _written(claims: pd.DataFrame, study: StudyWords) -> pd.DataFrame:
     )
 
 
-def _written_switches(verdicts: pd.DataFrame) -> pd.DataFrame:
+def _written_switches(readings: Readings) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
@@ -324,6 +316,6 @@ def _written_switches(verdicts: pd.DataFrame) -> pd.DataFrame:
                 "Verdicts that change": _changed_words(found),
                 "Claims": ", ".join(found.changed["id"]),
             }
-            for switch, found in zip(SWITCHES, changed_by_switch(verdicts).values(), strict=True)
+            for switch, found in zip(SWITCHES, readings.changed_by_switch.values(), strict=True)
         ]
     )
