@@ -11,14 +11,15 @@ PYTHON ?= python3
 ENVIRONMENT := .venvs/$(shell cat requirements.lock pyproject.toml | cksum | cut -d ' ' -f 1)
 READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
-# Snakemake for many short jobs: each starts at once instead of importing pandas and PyTorch again.
-WARM_SNAKEMAKE := python -m qrt.running.warm_snakemake
+# For many short jobs: each starts at once instead of importing pandas and PyTorch again.
+WARM := python -m qrt.running.warm_command
+WARM_SNAKEMAKE := $(WARM) python -m snakemake
 # Both at a time, each with as many jobs as there are cores: no core waits for the last job of one. Half of the cores judge,
 # because readings that are judged in one process share what they have in common. They write different files, each as a
 # whole; the lock that Snakemake sets on a folder in use is that of the second.
-HALF_OF_THE_CORES = $$(python -c 'from snakemake.utils import available_cpu_count as cores; print(max(1, cores() // 2))')
-SIDE_BY_SIDE = --cores all --set-threads verdicts=$(HALF_OF_THE_CORES)
-BOTH_PROTOCOLS := draw released --nolock & released=$$!; draw paper && wait $$released || { wait; exit 1; }
+SIDE_BY_SIDE := --cores all --set-threads verdicts=$$(( ($$(getconf _NPROCESSORS_ONLN) + 1) / 2 ))
+BOTH_PROTOCOLS := export -f draw; $(WARM) bash -c \
+	'draw released --nolock & released=$$!; draw paper && wait $$released || { wait; exit 1; }'
 export PATH := $(BIN):$(PATH)
 # Some images of containers set it, and then each of hundreds of short jobs compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -57,8 +58,8 @@ figures: environment ## draw every figure and table that there are results for, 
 replication: environment ## draw everything again from the published results: no data, no network, no training
 	@python -m qrt restore
 	@draw() { # protocol, options
-		$(WARM_SNAKEMAKE) $(SIDE_BY_SIDE) --configfile replication/$$1.yaml $${2:-} &&
-			snakemake --configfile replication/$$1.yaml --report report_$$1.html --quiet all
+		python -m snakemake $(SIDE_BY_SIDE) --configfile replication/$$1.yaml $${2:-} &&
+			python -m snakemake --configfile replication/$$1.yaml --report report_$$1.html --quiet all
 	}
 	@$(BOTH_PROTOCOLS)
 	@echo "Look first at file://$(CURDIR)/paper_figures/scorecard.html"
@@ -68,11 +69,11 @@ replication: environment ## draw everything again from the published results: no
 STUDY ?= .
 publish: environment ## pack the finished results of the study in STUDY (this folder), draw them, write their numbers
 	@python -m qrt publish --folder $(STUDY)
-	@drawn="$$(mktemp -d)"
+	@export drawn="$$(mktemp -d)"
 	@trap 'rm -rf "$$drawn"' EXIT
 	@python -m qrt restore --folder "$$drawn"
 	@draw() { # protocol, options
-		$(WARM_SNAKEMAKE) $(SIDE_BY_SIDE) --directory "$$drawn" --configfile replication/$$1.yaml $${2:-}
+		python -m snakemake $(SIDE_BY_SIDE) --directory "$$drawn" --configfile replication/$$1.yaml $${2:-}
 	}
 	@$(BOTH_PROTOCOLS)
 	@find paper_figures replication/released -type f ! -name README.md -delete

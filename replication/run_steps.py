@@ -66,7 +66,8 @@ class Running:
         config = tempfile.NamedTemporaryFile("w", suffix=".yaml")  # noqa: SIM115 - closed when the call has ended
         yaml.safe_dump(facts, config)
         config.flush()
-        command = [sys.executable, "-m", "qrt.running.warm_snakemake", "--cores", "1", "--nolock"]
+        command = [sys.executable, "-m", "qrt.running.warm_command"]
+        command += ["python", "-m", "snakemake", "--cores", "1", "--nolock"]
         command += ["--configfile", config.name, "--quiet", "all", "--", *task.settings.get("targets", ["networks"])]
         return cls(task, subprocess.Popen(command), config, time.time())
 

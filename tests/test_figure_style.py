@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import re
+import zlib
 from itertools import pairwise
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from fontTools import subset
+from fontTools.ttLib import TTFont
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -101,3 +106,17 @@ def test_saving_a_figure_with_formulas_says_nothing(tmp_path: Path, caplog: pyte
         axes.set_ylabel(r"NLL of $F'_\theta$")
         style.save(figure, tmp_path / "figure.pdf", tmp_path / "figure.png")
     assert caplog.records == []
+
+
+def test_fonts_of_a_pdf_have_the_glyphs_and_no_tables_for_setting_text(tmp_path: Path) -> None:
+    with style.paper_style():
+        figure = style.message_figure("Text", "A title")
+        style.save(figure, tmp_path / "figure.pdf", tmp_path / "figure.png")
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", (tmp_path / "figure.pdf").read_bytes(), re.DOTALL)
+    contents = [zlib.decompress(stream) for stream in streams]
+    fonts = [TTFont(io.BytesIO(content)) for content in contents if content.startswith(b"\x00\x01\x00\x00")]
+    assert len(fonts) == 2  # of the title, and of the message
+    for font in fonts:
+        assert {"T", "t", "e"} & set(font.getGlyphOrder())
+        assert not {"GDEF", "GPOS", "GSUB"} & set(font.keys())
+    assert "GSUB" not in subset.Options().drop_tables  # as others have it

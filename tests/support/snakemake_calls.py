@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
-from qrt.running.warm_snakemake import warm_programs
+from qrt.running.warm_command import warm_programs
 
 SNAKEMAKE = (sys.executable, "-m", "snakemake")
 DRY_RUN = ("--dry-run", "--quiet", "rules", "reason")

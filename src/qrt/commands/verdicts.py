@@ -35,11 +35,16 @@ def run(options: argparse.Namespace) -> None:
     from qrt.results.reported import read_reported
     from qrt.study.config import StudyConfig
 
-    pd.options.mode.string_storage = "python"  # thousands of small selections: a fifth faster than with Arrow's strings
+    # Texts as plain objects, as far as they can be: thousands of small selections take a quarter less time.
+    pd.options.mode.string_storage = "python"
     study = StudyConfig.from_facts(options.study)
     layout = Layout(study.results, study.networks)
 
     def of_kind(kind: str) -> pd.DataFrame:
+        rows = reported(kind)
+        return rows.astype(dict.fromkeys(rows.select_dtypes("str"), object))
+
+    def reported(kind: str) -> pd.DataFrame:
         if kind not in ("runs", "curves", "predictions"):
             return read_reported([Path(layout.table(kind))], kind)
         others = files_of_other_readings(study, kind)

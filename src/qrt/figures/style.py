@@ -14,6 +14,7 @@ from typing import Any, Literal
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from fontTools import subset
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -290,9 +291,20 @@ def power_label(value: float) -> str:
     return f"${'-' if value < 0 else ''}{factor}10^{{{exponent}}}$"
 
 
+@contextmanager
+def _fonts_without_layout() -> Iterator[None]:
+    """Fonts in PDFs without the tables for setting text, which matplotlib has set already: most of the time of a font."""
+    usual = subset.Options._drop_tables_default
+    subset.Options._drop_tables_default = [*usual, "GDEF", "GPOS", "GSUB"]
+    try:
+        yield
+    finally:
+        subset.Options._drop_tables_default = usual
+
+
 def save(figure: Figure, pdf: Path, png: Path) -> None:
     """Write both files, whole or not at all; the same figure gives the same bytes. Closes the figure."""
-    with whole_file(pdf) as partial:
+    with _fonts_without_layout(), whole_file(pdf) as partial:
         figure.savefig(partial, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
     with whole_file(png) as partial:
         figure.savefig(partial, format="png", dpi=200, metadata={"Software": None})

@@ -1,7 +1,8 @@
-"""Snakemake on one machine with jobs that start at once: `python -m qrt.running.warm_snakemake ARGUMENTS`.
+"""A command whose Snakemake and jobs start at once: `python -m qrt.running.warm_command COMMAND ARGUMENTS`.
 
 Where a study has hundreds of short jobs, as the demo has and the drawing of all figures, most of the time would go into
-starting Python (`qrt.running.warm_python`). Elsewhere than on Linux, and where that fails, it is Snakemake as usual.
+starting Python (`qrt.running.warm_python`). The command finds it as `python`, for example in `python -m snakemake`.
+Elsewhere than on Linux, and where the warm Python does not start, it finds the usual one.
 """
 
 from __future__ import annotations
@@ -43,18 +44,17 @@ def warm_programs(environment: dict[str, str]) -> Iterator[Path]:
 
 
 def main() -> int:
-    """Run Snakemake with the arguments of this call."""
+    """Run the command that the arguments of this call are."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    environment, python = os.environ | {"PATH": path}, Path(sys.executable)
+    environment = os.environ | {"PATH": path}
     with ExitStack() as stack:
         if sys.platform == "linux":
             try:
-                python = stack.enter_context(warm_programs(environment)) / "python"
-                environment["PATH"] = f"{python.parent}{os.pathsep}{path}"
+                programs = stack.enter_context(warm_programs(environment))
+                environment["PATH"] = f"{programs}{os.pathsep}{path}"
             except WarmPythonError as error:
                 print(f"{error}; jobs start as usual, which takes longer", file=sys.stderr)
-        # What the user asks for, by this interpreter.
-        call = subprocess.Popen([python, "-m", "snakemake", *sys.argv[1:]], env=environment)  # noqa: S603
+        call = subprocess.Popen(sys.argv[1:], env=environment)  # noqa: S603 - what the user asks for
         return _end_of(call)
 
 
