@@ -16,6 +16,7 @@ from qrt.results.tables import of_reported_seed
 from qrt.results.tuning import Tuning
 from qrt.statistics.comparison import effects
 from qrt.statistics.metrics import figure_metrics
+from qrt.statistics.times import OURS, RELEASED, time_ratios
 from qrt.study.compared import Compared
 from qrt.study.config import load_config, read_schema
 from qrt.study.experiments import plan_study
@@ -49,6 +50,7 @@ def findings_blocks(project: Path) -> dict[str, str]:
         "discrete targets": _discrete(robustness),
         "single splits": _single_splits(robustness),
         "seeds": _seeds(tables("seeds")),
+        "times": _times(pd.read_csv(project / PROTOCOLS["paper"] / "table2_times.csv")),
     }
 
 
@@ -199,3 +201,18 @@ def _seeds(seeds: Mapping[str, pd.DataFrame]) -> str:
                 (protocol, str(metric), f"{method} − {baseline}", str(len(of_pair)), share, f"{same} of {tested}")
             )
     return markdown_table(*rows) if len(rows) > 1 else "No dataset has results of several seeds yet."
+
+
+def _times(times: pd.DataFrame) -> str:
+    """What a map in training costs: time per epoch of QRTC by that of BASE, over datasets."""
+    ratios = {way: time_ratios(times, way).set_index("dataset") for way in (OURS, RELEASED)}
+    columns = {
+        "ours: one pass, the map by a series": ratios[OURS]["ratio"],
+        "as released: two passes, all pairs of points and centres": ratios[RELEASED]["ratio"],
+        "published": ratios[OURS]["published_ratio"],
+    }
+    rows: Rows = [("QRTC / BASE, time per epoch", "datasets", "least", "median", "largest")]
+    for name, of_way in columns.items():
+        known = of_way.dropna()
+        rows.append((name, str(len(known)), *(number(one) for one in (known.min(), known.median(), known.max()))))
+    return markdown_table(*rows)

@@ -293,7 +293,7 @@ def power_label(value: float) -> str:
 
 @contextmanager
 def _fonts_without_layout() -> Iterator[None]:
-    """Fonts in PDFs without the tables for setting text, which matplotlib has set already: most of the time of a font."""
+    """Fonts in PDFs without the tables for setting text, which matplotlib has set: they take most of a font's time."""
     usual = subset.Options._drop_tables_default
     subset.Options._drop_tables_default = [*usual, "GDEF", "GPOS", "GSUB"]
     try:
