@@ -7,13 +7,14 @@ WORKDIR /build
 COPY pyproject.toml requirements.lock ./
 # What the study needs, by the versions of the lock; linters and test tools stay outside.
 RUN python -m venv /venv \
-    && python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" > needed.txt \
+    && python -c "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; print(*project['dependencies'], *project['optional-dependencies']['study'], sep='\n')" > needed.txt \
     && /venv/bin/pip install --no-cache-dir --no-compile --constraint requirements.lock --requirement needed.txt
 
 FROM python:3.11-slim
 COPY --from=packages /venv /venv
 WORKDIR /qrt
-COPY Snakefile config.yaml environment.yml README.md LICENSE ./
+COPY Snakefile environment.yml README.md LICENSE ./
+COPY config ./config
 COPY src ./src
 COPY workflow ./workflow
 RUN ln -s workflow/profiles profiles

@@ -11,20 +11,11 @@ PYTHON ?= python3
 ENVIRONMENT := .venvs/$(shell cat requirements.lock pyproject.toml | cksum | cut -d ' ' -f 1)
 READY := $(ENVIRONMENT)/complete
 BIN := $(CURDIR)/.venv/bin
-# For many short jobs: each starts at once instead of importing pandas and PyTorch again.
-WARM := python -m qrt.running.warm_command
-WARM_SNAKEMAKE := $(WARM) python -m snakemake
-# Both at a time, each with as many jobs as there are cores: no core waits for the last job of one. Half of the cores judge,
-# because readings that are judged in one process share what they have in common. They write different files, each as a
-# whole; the lock that Snakemake sets on a folder in use is that of the second.
-SIDE_BY_SIDE := --cores all --set-threads verdicts=$$(( ($$(getconf _NPROCESSORS_ONLN) + 1) / 2 ))
-BOTH_PROTOCOLS := export -f draw; $(WARM) bash -c \
-	'draw released --nolock & released=$$!; draw paper && wait $$released || { wait; exit 1; }'
 export PATH := $(BIN):$(PATH)
 # Some images of containers set it, and then each of hundreds of short jobs compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help environment demo figures replication publish freeze report status test test-package test-package-begin test-package-end test-workflow test-slurm test-skpro comparison lint bench format notebook docs lock clean
+.PHONY: help environment demo replication publish freeze report status test pytest test-slurm test-skpro comparison lint golden bench format notebook docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -46,67 +37,48 @@ $(READY): | requirements.lock pyproject.toml
 	@touch $@
 
 demo: environment ## the whole workflow on embedded datasets, into demo/
-	@$(WARM_SNAKEMAKE) --profile workflow/profiles/smoke
-	@snakemake --profile workflow/profiles/smoke --report report.html --quiet all
-	@sed -n 's/^\* //p' demo/results_*/statistics/scorecard/landing.rst | sed 's/\\//g'
-	@echo "Look first at file://$(CURDIR)/demo/paper_figures/scorecard.html; figures and tables are beside it."
-	@echo "The whole report: file://$(CURDIR)/demo/report.html"
+	@snakemake --profile workflow/profiles/smoke
+	@python -m qrt_study report demo/report.html --folder demo
+	@sed -n '3,8p' demo/figures_demo/paper/scorecard.md
 
-figures: environment ## draw every figure and table that there are results for, training nothing
-	@$(WARM_SNAKEMAKE) --cores all --config only_finished=true -- figures tables
+# Both protocols judge at the same time, each on half of the cores.
+PUBLISHED := snakemake --cores all --configfile replication/study.yaml \
+	--set-threads judge=$$(( ($$(getconf _NPROCESSORS_ONLN) + 1) / 2 ))
 
-replication: environment ## draw everything again from the published results: no data, no network, no training
-	@python -m qrt restore
-	@draw() { # protocol, options
-		python -m snakemake $(SIDE_BY_SIDE) --configfile replication/$$1.yaml $${2:-} &&
-			python -m snakemake --configfile replication/$$1.yaml --report report_$$1.html --quiet all
-	}
-	@$(BOTH_PROTOCOLS)
-	@echo "Look first at file://$(CURDIR)/paper_figures/scorecard.html"
-	@echo "Everything on one page: file://$(CURDIR)/report_paper.html and file://$(CURDIR)/report_released.html"
+replication: environment ## draw everything again from the published results, and compare: no data, no network, no training
+	@$(PUBLISHED)
+	@python -m qrt_study report report.html
+	@diff --recursive --brief --exclude README.md figures_published/paper paper_figures
+	@diff --recursive --brief figures_published/released replication/released
+	@echo "Every file in figures_published/ equals the published one (paper_figures/, replication/released/)."
 
 # Drawn in a folder of its own, from what was packed and nothing else, as everybody else will draw it.
 STUDY ?= .
 publish: environment ## pack the finished results of the study in STUDY (this folder), draw them, write their numbers
-	@python -m qrt publish --folder $(STUDY)
-	@export drawn="$$(mktemp -d)"
+	@python -m qrt_study publish --folder $(STUDY)
+	@drawn="$$(mktemp -d)"
 	@trap 'rm -rf "$$drawn"' EXIT
-	@python -m qrt restore --folder "$$drawn"
-	@draw() { # protocol, options
-		python -m snakemake $(SIDE_BY_SIDE) --directory "$$drawn" --configfile replication/$$1.yaml $${2:-}
-	}
-	@$(BOTH_PROTOCOLS)
+	@$(PUBLISHED) --directory "$$drawn"
 	@find paper_figures replication/released -type f ! -name README.md -delete
-	@cp "$$drawn"/paper_figures/*.* paper_figures/
-	@cp "$$drawn"/replication/released/*.* replication/released/
-	@python -m qrt.documentation.published
+	@cp "$$drawn"/figures_published/paper/* paper_figures/
+	@cp "$$drawn"/figures_published/released/* replication/released/
+	@python -m qrt_study.documents.published
 
-freeze: environment ## freeze claims, rules and margins before a run: what changes later is marked
-	@python -m qrt.claims.frozen
+freeze: environment ## freeze the claims before a run: those that change later are marked
+	@python -m qrt_study.verdicts.frozen
 
 status: environment ## how far the study in this folder is, beside a running one too
-	@python -m qrt status
+	@python -m qrt_study status
 
-report: environment ## one page with everything that is finished: report.html and report.zip
-	@snakemake --report report.html
-	@snakemake --report report.zip --quiet all
-	@echo "The report: file://$(CURDIR)/report.html; report.zip has the same for sending on."
+report: environment ## one page with everything that is finished of the last study: report.html and report.zip
+	@python -m qrt_study report report.html report.zip
 
-# Two processes at a time: the tests of the workflow, the two halves of the others, lint.
 test: environment ## lint and tests
-	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 test-workflow test-package lint
+	@$(MAKE) --no-print-directory --jobs=2 lint pytest
 
-# Two halves of about the same length by name, so that no core is idle while the other is tested on.
-test-package: test-package-begin test-package-end
-
-test-package-begin: environment
-	@pytest -m "not workflow" tests/test_[a-e]*.py
-
-test-package-end: environment
-	@pytest -m "not workflow" tests/test_[!a-e]*.py
-
-test-workflow: environment
-	@pytest -m workflow
+# Tests in a row share what they compute first (fixtures of their module), so a process takes rows of them.
+pytest: environment
+	@pytest --numprocesses logical --maxprocesses 8 --dist worksteal
 
 test-slurm: environment ## a study on a real Slurm of one node (root and apt; skipped elsewhere)
 	@python tests/slurm/run.py
@@ -124,7 +96,7 @@ $(ENVIRONMENT)-%/complete: | requirements.lock pyproject.toml
 	@touch $@
 
 test-skpro: $(ENVIRONMENT)-skpro/complete ## skpro's own checks of the adapter, in an environment of its own
-	@$(ENVIRONMENT)-skpro/bin/python -m pytest tests/test_skpro_adapter.py
+	@$(ENVIRONMENT)-skpro/bin/python -m pytest tests/estimator/test_skpro_adapter.py
 
 comparison: $(ENVIRONMENT)-comparison/complete ## measure NGBoost, CatBoost, crepes and MAPIE beside QRT (QRT_MIRROR=folder with the datasets)
 	@$(ENVIRONMENT)-comparison/bin/python benchmarks/comparison.py
@@ -135,6 +107,9 @@ lint: environment ## ruff, mypy, snakefmt, snakemake --lint
 	@mypy
 	@snakefmt --check Snakefile workflow
 	@snakemake --lint
+
+golden: environment ## store what training, evaluation, preparation and rules make now; refused without a new version
+	@PYTHONPATH=tests python -m support.golden_files
 
 bench: environment ## speed of the engine and cost of the workflow (not part of the tests)
 	@python benchmarks/engine.py
@@ -149,11 +124,8 @@ format: environment ## format the code in place
 notebook: environment ## run the notebook in examples/ again, in place
 	@jupyter-execute --inplace --NotebookClient.record_timing=False examples/*.ipynb
 
-docs: environment ## rebuild docs/configuration.md and docs/results.md from the schema and the tables
-	@python -m qrt.documentation.configuration workflow/schemas/config.schema.yaml > .docs.partial
-	@mv .docs.partial docs/configuration.md
-	@python -m qrt.documentation.results > .docs.partial
-	@mv .docs.partial docs/results.md
+docs: environment ## rebuild docs/configuration.md, docs/results.md and the switches of docs/protocol.md from the code
+	@python -m qrt_study.documents.from_code
 
 lock: environment ## rebuild requirements.lock from .venv
 	@grep '^#' requirements.lock > .lock.partial

@@ -6,3 +6,4 @@ rule everything:
     """The same as `all`: what a call without a target makes."""
     input:
         rules.all.input,
+    localrule: True

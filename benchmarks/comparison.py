@@ -27,11 +27,11 @@ import pandas as pd
 import qrt
 from comparison_page import DATASETS, TABLE, page
 from qrt.atomic import write_text
-from qrt.data.fetch import fetch
-from qrt.data.prepared_store import prepare_dataset
-from qrt.data.split import SplitData
-from qrt.data.split_store import load_split
+from qrt.engine.split import SplitData
 from qrt.errors import UserError
+from qrt_study.data.fetch import fetch
+from qrt_study.data.prepared_store import prepare_dataset
+from qrt_study.data.split_store import load_split
 
 Key = tuple[str, int, str]  # dataset, split and contender
 
@@ -58,7 +58,6 @@ def prepared_dataset(name: str, folder: Path) -> Path:
         name,
         table,
         record,
-        attempt=1,
         sources=["mirror", "openml", "uci"],
         mirror=Path(mirror) if mirror else None,
         own=None,

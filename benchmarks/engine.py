@@ -25,20 +25,21 @@ import torch
 from torch import Tensor
 
 from qrt.atomic import write_json
-from qrt.data.split import SplitData
-from qrt.engine.calibration_map import CalibrationMap, MapName, fit_map
+from qrt.engine.calibration_map import CalibrationMap, fit_map
 from qrt.engine.evaluation import evaluate, evaluate_chains, evaluate_many_rows, post_hoc_maps
 from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.predictive import PredictiveDistribution, log_densities_and_pits, predictive_from_outputs
 from qrt.engine.quadrature import crps_and_moments
 from qrt.engine.reflected_density import own_log_density, pairwise_log_density
+from qrt.engine.registry import MapName
 from qrt.engine.resnet import BLOCKS, INNER_WIDTH, WIDTH
+from qrt.engine.split import SplitData
 from qrt.engine.stack import Stack
 from qrt.engine.trainer import TrainingSettings, Variant, build_network, train_stack
 from qrt.engine.training_step import TrainingStep
 from qrt.engine.variant import ResNetForm
-from qrt.training.machine import processor
+from qrt_study.training.machine import processor
 
 RESULTS = Path(__file__).parent / "results" / "engine.json"
 BASE, QRT = Variant(), Variant(alpha=1.0, bandwidth=0.1)

@@ -24,9 +24,10 @@ import torch
 from engine import Ratio, generated, machine
 from qrt.atomic import write_json
 from qrt.engine import trainer
-from qrt.engine.calibration_map import CalibrationMap, MapName, fit_map
+from qrt.engine.calibration_map import CalibrationMap, fit_map
 from qrt.engine.evaluation import evaluate_chains, evaluate_many_rows, post_hoc_maps
 from qrt.engine.predictive import PredictiveDistribution, predictive_from_outputs
+from qrt.engine.registry import MapName
 from qrt.engine.trainer import TrainedNetwork, TrainingSettings, Variant, map_rows, train_stack
 from qrt.engine.training_step import TrainingStep
 from qrt.engine.validation import Validation
@@ -71,7 +72,7 @@ def _goals(jobs: Mapping[str, Mapping[str, float]]) -> Iterator[Ratio]:
 
 
 def _pandas_in_training() -> Ratio:
-    check = "import sys, qrt.training.family_job; print(int('pandas' in sys.modules))"
+    check = "import sys, qrt_study.training.family_job; print(int('pandas' in sys.modules))"
     child = subprocess.run([sys.executable, "-c", check], check=True, capture_output=True, text=True)
     return Ratio("pandas imported by a training job", float(child.stdout), "at most", 0, "1: yes, 0: no")
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from qrt.claims.verdict import VERDICTS
-from qrt.data.sheet import paper_datasets
+from qrt_study.data.sheet import paper_datasets
+from qrt_study.verdicts.verdict import VERDICTS
 from support.rules_without_effect import WITHOUT_EFFECT
 from support.simulated_studies import MIRROR, figure2_verdicts
 

@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 
 from measuring import PROJECT, watched
-from qrt.data.split import MAX_ROWS, part_sizes
-from qrt.running.study_files import StudyFiles
-from qrt.study.config import load_config, read_schema
-from qrt.study.cost import FETCHING_MB, PREPARING_MB
+from qrt.engine.split import MAX_ROWS, part_sizes
+from qrt.engine.version import TRAINING_VERSION
+from qrt_study.plan.config import load_study
+from qrt_study.plan.cost import PREPARING_MB
+from qrt_study.running.study_files import StudyFiles
 
 LARGEST = ("Allstate_Claims_Severity", "Santander_transaction_value")  # by rows, by features
 FAMILIES = (
@@ -36,7 +37,7 @@ _LIMIT_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class JobMemory:
-    """Peak memory of one job beside what its rule asks for at the first attempt."""
+    """Peak memory of one job beside what its rule asks for at the first attempt; fetching asks for nothing."""
 
     dataset: str
     rows: int  # for training
@@ -72,7 +73,7 @@ def _measure_dataset(dataset: str, folder: Path) -> list[JobMemory]:
     jobs = []
 
     def measure(job: str, networks: int, requested: int, *arguments: str) -> None:
-        command = [sys.executable, "-m", "qrt", *arguments]
+        command = [sys.executable, "-m", "qrt_study", *arguments]
         cost = watched(f"{job} on {dataset}", command, folder=folder, limit_seconds=_LIMIT_SECONDS)
         measured = JobMemory(
             dataset, rows, features, job, networks, cost.all_cpu_seconds, cost.peak_megabytes, requested
@@ -80,11 +81,12 @@ def _measure_dataset(dataset: str, folder: Path) -> list[JobMemory]:
         jobs.append(measured)
         print(_line(measured), flush=True)
 
-    measure("fetch", 0, FETCHING_MB, "fetch", dataset, *written, "--own", own)
+    measure("fetch", 0, 0, "fetch", dataset, *written, "--own", own)
     measure("prepare", 0, PREPARING_MB, "prepare", dataset, *written, "--out", str(prepared))
     for name in FAMILIES:
         family = study.family(dataset, name)
-        options = ["--data", str(prepared), "--family", family.json, "--training", json.dumps(_TRAINING)]
+        options = ["--seed", "0", "--code", str(TRAINING_VERSION), "--data", str(prepared)]
+        options += ["--family", family.json, "--training", json.dumps(_TRAINING)]
         requested = study.training_job(dataset, name).memory(attempt=1)
         attempt = ["--attempt", "1", "--asked", f"{requested} MB", "--log", f"{name}.log"]
         out = ["--out", f"{name}.networks.parquet"]
@@ -94,8 +96,7 @@ def _measure_dataset(dataset: str, folder: Path) -> list[JobMemory]:
 
 def _study_of(dataset: str) -> StudyFiles:
     """The full study on one dataset."""
-    schema = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
-    return StudyFiles(load_config({"datasets": [dataset]}, schema, PROJECT))
+    return StudyFiles(load_study({"datasets": [dataset]}, PROJECT))
 
 
 def _rows_in_all(train_rows: int) -> int:

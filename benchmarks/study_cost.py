@@ -1,4 +1,4 @@
-"""What the study costs by the formula of src/qrt/study/cost.py: CPU-hours by protocol, scope and base model.
+"""What the study costs by the formula of src/qrt_study/plan/cost.py: CPU-hours by protocol, scope and base model.
 
     python benchmarks/study_cost.py
     python benchmarks/study_cost.py --measured      compare with the jobs behind the published results
@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from measuring import PROJECT
-from qrt.documentation.job_costs import (
+from qrt.methods import BASE_MODELS
+from qrt_study.documents.job_costs import (
     CLOSE,
     GROUPINGS,
     Finished,
@@ -26,8 +27,7 @@ from qrt.documentation.job_costs import (
     processors,
     whole_study,
 )
-from qrt.study.experiments import BASE_MODELS
-from qrt.study.protocol import PROTOCOLS
+from qrt_study.plan.protocol import PROTOCOLS
 
 SCOPES = ("main", "published", "everything")
 CORES = 40

@@ -12,6 +12,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED = PROJECT.parent / "shared"
+pytest_plugins = ["support.finished_study"]
 
 
 def pytest_collection_finish() -> None:

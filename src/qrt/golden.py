@@ -21,11 +21,12 @@ from torch import Tensor
 
 from qrt.engine import mixture as gaussian
 from qrt.engine.calibration_error import pce_levels, pce_sorted
-from qrt.engine.calibration_map import MapName, fit_map
+from qrt.engine.calibration_map import fit_map
 from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.objective import qrt_loss
 from qrt.engine.predictive import PredictiveDistribution
+from qrt.engine.registry import MapName
 from qrt.engine.scores import LEVELS, weighted_interval_score
 from qrt.errors import UserError
 

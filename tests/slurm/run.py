@@ -23,29 +23,32 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from cluster import OneNodeSlurm, PackagesUnavailableError, reason_to_skip, running_slurm, unpack_slurm, wait_for
 from processes import nothing_left
 
-from support.projects import Project, comparable, study_of
+from support.projects import Project, layout_of, study_of
+from support.snakemake_calls import SNAKEMAKE
 
 LIMIT = 1200  # seconds for everything; two busy cores took up to six minutes
-# Data of one's own is planned by the size of its file: `mine` is large (`train_large`), though few of its rows are of
-# use. So its two jobs can be alone in their Slurm jobs, while those of the other dataset share one. Long enough that a
-# training can be met in the middle.
-OWN_ROWS, ROWS_PER_TARGET = 40_000, 100
+# Data of one's own is planned by the size of its file: jobs on `mine` are taken for long ones, though few of its rows
+# are of use. So each is alone in its Slurm job, while those on the other dataset share one. Long enough that a training
+# can be met in the middle.
+OWN_ROWS, ROWS_PER_TARGET = 120_000, 300
 STUDY: dict[str, Any] = {
+    "protocols": ["paper"],
     "datasets": ["skewed"],
     "own_datasets": {"mine": {"path": "mine.csv", "target": "y"}},
     "training": {"max_epochs": 200, "patience": 200},
 }
-RESULTS = study_of(training=STUDY["training"]).results
-TARGETS = [f"{RESULTS}/{table}.parquet" for table in ("runs", "methods", "curves", "predictions")]
+LAYOUT = layout_of(study_of(training=STUDY["training"]))
+TARGETS = [LAYOUT.table("paper", table) for table in ("runs", "methods", "curves", "predictions")]
 # The commands to disturb.
 ALONE, SHARED = "train mine 0 .*mlp-3.qrt", "train skewed 0"
 TOO_LITTLE, ENOUGH = 350, 1400  # MB, for PyTorch and a Snakemake beside it, which take more than 500
-MEMORY = f"1200 if 'qrt' in wildcards.family else {TOO_LITTLE} if attempt == 1 else {ENOUGH}"
+MEMORY = (
+    f"{TOO_LITTLE} if (wildcards.dataset, '.qrt.' in wildcards.family, attempt) == ('mine', False, 1) else {ENOUGH}"
+)
 PROFILE = [
     *("--workflow-profile", "workflow/profiles/slurm"),
-    *("--groups", "prepare=prepare", "train_large=alone"),
-    *("--group-components", "train_seconds=2", "alone=1", "prepare=2"),
-    *("--set-resources", f"train_large:mem_mb={MEMORY}"),
+    *("--group-components", "train_seconds=2", "train_minutes=1", "prepare=2"),
+    *("--set-resources", f"train:mem_mb={MEMORY}"),
     *("--slurm-init-seconds-before-status-checks", "4"),
     *("--latency-wait", "5"),
     *("--default-resources", "slurm_partition=test"),
@@ -104,9 +107,8 @@ def start(command: list[str], variables: dict[str, str], project: Project) -> su
 
 def run_disturbed(project: Project, cluster: OneNodeSlurm) -> None:
     """The study through Slurm: one training job is cancelled, one loses its daemons, one asks for too little memory."""
-    _, variables = project.command(**STUDY)  # writes the configuration of the study
-    command = [sys.executable, "-m", "snakemake", *PROFILE, "--configfile", "study.yaml", "--", *TARGETS]
-    snakemake = start(command, cluster.environment | {"PYTHONPATH": variables["PYTHONPATH"]}, project)
+    command = [*SNAKEMAKE, *PROFILE, "--configfile", project.settings(**STUDY), "--", *TARGETS]
+    snakemake = start(command, cluster.environment | {"PYTHONPATH": str(project.folder / "src")}, project)
     log = log_of(project)
 
     held = hold_in_training([ALONE, SHARED], cluster, snakemake, project)  # so that neither ends before its turn
@@ -141,7 +143,9 @@ def hold_in_training(
     while snakemake.poll() is None:
         jobs = cluster.running_jobs()
         for words in set(commands) - set(held):
-            processes = ((job, process) for job in jobs for process in cluster.job_processes(job, f"-m qrt {words}"))
+            processes = (
+                (job, process) for job in jobs for process in cluster.job_processes(job, f"-m qrt_study {words}")
+            )
             training = next((found for found in processes if "network(s)" in log_in(project, found[1])), None)
             if training:
                 os.kill(training[1], signal.SIGSTOP)
@@ -162,13 +166,13 @@ def log_in(project: Project, process: int) -> str:
 
 
 def compare(expected: Project, got: Project) -> None:
-    """Every result column of every table; fingerprints and times aside."""
-    results = comparable(got, RESULTS)
-    for name, table in comparable(expected, RESULTS).items():
-        assert len(table) > 0, f"{name} is empty"
-        if results[name].to_parquet() != table.to_parquet():
-            differing = [column for column in table if not results[name][column].equals(table[column])]
-            raise AssertionError(f"{name} differs from that of the local run in {differing or 'its form'}")
+    """Every result column of every table; times and the machine aside."""
+    for target in TARGETS:
+        table, result = expected.read(target), got.read(target)
+        assert len(table) > 0, f"{target} is empty"
+        if result.to_parquet() != table.to_parquet():
+            differing = [column for column in table if not result[column].equals(table[column])]
+            raise AssertionError(f"{target} differs from that of the local run in {differing or 'its form'}")
 
 
 @contextmanager

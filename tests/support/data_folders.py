@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from qrt.data.fetch import fetch
-from qrt.data.prepared_store import prepare_dataset
+from qrt_study.data.fetch import fetch
+from qrt_study.data.prepared_store import prepare_dataset
 
 MANIFEST = "group,name,file,sha256,target,categorical_columns,drop_columns,target_transform,missing_column_threshold"
 
@@ -32,7 +32,7 @@ def make_mirror(folder: Path, content: bytes, *, sha256: str | None = None, drop
 
 
 def fetch_into(folder: Path, name: str = "Yacht", **settings: Any) -> dict[str, Any]:
-    defaults: dict[str, Any] = {"attempt": 1, "sources": ["mirror"], "mirror": None, "own": None}
+    defaults: dict[str, Any] = {"sources": ["mirror"], "mirror": None, "own": None}
     return fetch(
         name,
         folder / f"raw/{name}.parquet",

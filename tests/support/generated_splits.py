@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from qrt.data.split import SplitData
+from qrt.engine.split import SplitData
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from qrt.data.sheet import paper_datasets
-from qrt.results.tables import METHODS, METRICS
+from qrt.engine.registry import METRICS
+from qrt_study.data.sheet import paper_datasets
+from qrt_study.results.tables import METHODS
 
 # A method's effect on its metrics, in standard deviations of a run: one for all, or one for each metric (suffix).
 Effect = float | Mapping[str, float]

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pandas as pd
 
-from qrt import published
-from qrt.claims.claim import paper_claims
-from qrt.claims.judge import COLUMNS
-from qrt.claims.verdict import VERDICTS
-from qrt.pages.changed_differences import changed_differences
-from qrt.pages.study_words import StudyWords
-from qrt.statistics.agreement import Agreement, agreement_statistics, figure1_agreement, time_agreement
-from qrt.study.protocol import PROTOCOLS, Protocol
+from qrt_study import published
+from qrt_study.pages.changed_differences import changed_differences
+from qrt_study.pages.study_words import StudyWords
+from qrt_study.plan.protocol import PROTOCOLS
+from qrt_study.plan.switches import SWITCHES
+from qrt_study.statistics.agreement import Agreement, agreement_statistics, figure1_agreement, time_agreement
+from qrt_study.verdicts.claim import paper_claims
+from qrt_study.verdicts.judge import COLUMNS
+from qrt_study.verdicts.verdict import VERDICTS
 
 DEMONSTRATION = "demonstration: short training on embedded data, no statement about the paper"
 HOSTILE = "<img src=x onerror=alert(1)>"
 ON_TRAINING = ("kernel_width", "bandwidth_grid", "lambda_grid", "resnet")
-SWITCHES = tuple(field.name for field in fields(Protocol))
 BY_DEFINITION = ("C18", "C26", "C146")
 CHANGED_AFTER_RUN = ("C36",)
-NEW_COLUMNS = (
-    *("statement", "sentence", "short", "limit", "published"),
-    *("abstract", "by_definition", "changed_after_run", "frozen_verdict"),
-)
 ABSTRACT = 12  # claims of abstract and conclusion: here the first ones
 _WORDS = np.array(VERDICTS)
 
@@ -73,11 +67,10 @@ def _own(generator: np.random.Generator, count: int | None) -> pd.DataFrame:
             "abstract": len(rows) < ABSTRACT,
             "by_definition": claim.id in BY_DEFINITION,
             "changed_after_run": claim.id in CHANGED_AFTER_RUN,
-            "frozen_verdict": "confirmed" if claim.id in CHANGED_AFTER_RUN else "",
             "claims_checksum": "0123456789ab",
         }
         rows.append(facts | {"verdict": word} | _evidence(generator, word, claim.left, claim.right, claim.metric))
-    return pd.DataFrame(rows).reindex(columns=list(dict.fromkeys([*COLUMNS, *NEW_COLUMNS])))
+    return pd.DataFrame(rows).reindex(columns=list(COLUMNS))
 
 
 def _evidence(generator: np.random.Generator, word: str, left: str, right: str, metric: str) -> dict[str, object]:

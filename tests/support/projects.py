@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +14,27 @@ import pandas as pd
 import yaml
 
 from conftest import PROJECT
-from qrt.study.config import StudyConfig, load_config, read_schema
+from qrt_study.plan.config import StudyConfig, load_config, read_schema
+from qrt_study.results.layout import Layout
 from support.snakemake_calls import DRY_RUN, SNAKEMAKE, call_snakemake, environment, planned_jobs
 
+# Both protocols, a figure from each kind of results, every table, verdicts.
 TINY: dict[str, Any] = {
+    "protocols": ["paper", "released"],
+    "draw": ["fig03", "fig11", "fig15", "fig24", "tables", "scorecard"],
+    "name": "tiny",
     "datasets": ["linear", "skewed"],
     "sources": ["mirror"],
     "splits": [0],
     "base_models": ["MLP-3"],
     "methods": ["BASE", "QRC", "QRTC"],
-    "switches": {"bandwidth_grid": [0.1], "lambda_grid": [0, 0.05]},
-    "grids": {"bandwidth_study": [0.1], "alpha_study": [0, 1], "map_sizes": [8]},
+    "grids": {
+        "bandwidth_grid": [0.1],
+        "lambda_grid": [0, 0.05],
+        "bandwidth_study": [0.1],
+        "alpha_study": [0, 1],
+        "map_sizes": [8],
+    },
     "training": {"max_epochs": 4, "patience": 2},
 }
 SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
@@ -33,7 +46,12 @@ def study_of(**config: Any) -> StudyConfig:
     return load_config(TINY | config, SCHEMA, PROJECT)
 
 
-RESULTS, NETWORKS = study_of().results, study_of().networks
+def layout_of(study: StudyConfig) -> Layout:
+    """Where the files of a study are."""
+    return Layout(study.networks_folder, study.name)
+
+
+LAYOUT = layout_of(study_of())
 
 
 class Project:
@@ -44,12 +62,18 @@ class Project:
 
     @classmethod
     def new(cls, folder: Path) -> Project:
-        for name in ("Snakefile", "config.yaml", "environment.yml", "README.md"):
+        """A copy without results, published ones neither."""
+        shutil.copytree(PROJECT / "config", folder / "config")
+        for name in ("Snakefile", "environment.yml"):
             shutil.copy(PROJECT / name, folder)
         for name in ("src", "workflow"):  # with compiled modules: they need not be compiled for each project
             shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("*.egg-info"))
         (folder / "profiles").symlink_to("workflow/profiles")
         return cls(folder)
+
+    def copy(self, folder: Path) -> Project:
+        """The same project with its results in another folder."""
+        return Project(Path(shutil.copytree(self.folder, folder, symlinks=True)))
 
     def command(self, *arguments: str, **config: Any) -> tuple[list[str], dict[str, str]]:
         """What to call with which environment, for a call that is to be disturbed."""
@@ -57,27 +81,36 @@ class Project:
         return [*SNAKEMAKE, *arguments], environment(PYTHONPATH=str(self.folder / "src"))
 
     def run(self, *arguments: str, **config: Any) -> subprocess.CompletedProcess[str]:
-        arguments = self._arguments(*arguments, **config)
+        """Run the tiny study with this configuration over its own."""
+        return self.call(*self._arguments(*arguments, **config))
+
+    def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Call Snakemake with these arguments alone."""
         return call_snakemake(self.folder, *arguments, PYTHONPATH=str(self.folder / "src"))
 
     def _arguments(self, *arguments: str, **config: Any) -> tuple[str, ...]:
-        (self.folder / "study.yaml").write_text(yaml.safe_dump(TINY | config))
-        return (*arguments, "--cores", "2", "--configfile", "study.yaml")
+        return (*arguments, "--cores", "2", "--configfile", self.settings(**config))
+
+    def settings(self, **config: Any) -> str:
+        """The file with the tiny study's configuration and this one over it."""
+        name = f"study{os.getpid()}.yaml"  # other processes of pytest may plan in this folder
+        (self.folder / name).write_text(yaml.safe_dump(TINY | config))
+        return name
 
     def planned(self, *arguments: str, **config: Any) -> dict[str, int]:
         """Number of jobs by rule that a call would run now."""
         return planned_jobs(self.run(*arguments, *DRY_RUN, **config))
 
-    def change(self, file: str, old: str, new: str) -> None:
-        text = (self.folder / file).read_text()
-        assert old in text
-        (self.folder / file).write_text(text.replace(old, new, 1))
+    @contextmanager
+    def changed(self, file: str, old: str, new: str) -> Iterator[None]:
+        """With another text in one place of a file."""
+        path = self.folder / file
+        text = path.read_text()
+        assert old in text, f"{file} has changed: {old!r} is not there"
+        path.write_text(text.replace(old, new, 1))
+        yield
+        path.write_text(text)
 
-    def table(self, name: str, results: str = RESULTS) -> pd.DataFrame:
-        return pd.read_parquet(self.folder / results / f"{name}.parquet")
-
-
-def comparable(project: Project, results: str = RESULTS) -> dict[str, pd.DataFrame]:
-    """The tables of a finished study without what differs from run to run."""
-    tables = {name: project.table(name, results) for name in ("runs", "methods", "curves", "predictions")}
-    return {name: table.drop(columns=VOLATILE, errors="ignore") for name, table in tables.items()}
+    def read(self, file: str) -> pd.DataFrame:
+        """A Parquet file without what differs from run to run."""
+        return pd.read_parquet(self.folder / file).drop(columns=VOLATILE, errors="ignore")

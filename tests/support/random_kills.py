@@ -25,11 +25,10 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.projects import RESULTS, Project, comparable
+from support.projects import LAYOUT, Project
 
-TABLES = tuple(f"{RESULTS}/{name}.parquet" for name in ("runs", "methods", "curves", "predictions"))
-# No lock, since the one of a killed call stays. After a third kill in one call a job would end as rows that say so.
-OPTIONS = ("--nolock", "--retries", "2")
+TABLES = tuple(LAYOUT.table("paper", name) for name in ("runs", "methods", "curves", "predictions"))
+OPTIONS = ("--retries", "2")  # after a third kill in one call a job would end as rows that say so
 
 
 def processes(group: int, pattern: str) -> list[int]:
@@ -49,6 +48,7 @@ def kill(process: int) -> bool:
 
 def disturbed_call(project: Project, chance: random.Random, kills: Counter[str], most: int) -> int | None:
     """One call with kills at random moments; its exit status, or None if it was killed itself."""
+    project.run("--unlock")  # the lock of a killed call stays
     command, variables = project.command(*TABLES, *OPTIONS)
     silent = subprocess.DEVNULL
     call = subprocess.Popen(
@@ -74,10 +74,9 @@ def disturbed_call(project: Project, chance: random.Random, kills: Counter[str],
 def differences(reference: Project, project: Project) -> list[str]:
     """What is lost, wrong or left over after a finished study."""
     found = []
-    expected, got = comparable(reference), comparable(project)
-    for name, table in expected.items():
+    for name in TABLES:
         try:
-            pd.testing.assert_frame_equal(got[name], table, check_exact=True)
+            pd.testing.assert_frame_equal(project.read(name), reference.read(name), check_exact=True)
         except AssertionError as error:
             found.append(f"{name}: {error}")
     found += [f"left over: {path}" for path in project.folder.rglob("*.partial")]
@@ -108,9 +107,10 @@ def main() -> int:
             if status == 0:
                 studies += 1
                 wrong += differences(reference, project)
-                for made in ("data", "results", RESULTS, "logs", ".snakemake"):
+                for made in ("data", "results", LAYOUT.results, "logs", ".snakemake"):
                     shutil.rmtree(project.folder / made)
         if status != 0:
+            project.run("--unlock")
             last = project.run(*TABLES, *OPTIONS)
             wrong += differences(reference, project) if last.returncode == 0 else [last.stderr]
             studies += last.returncode == 0

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from qrt.claims import measure_rules, rank_rules
-from qrt.claims.measure_rules import Measure
-from qrt.claims.verdict import Verdict
-from qrt.statistics.figure_statistics import FigureStatistics
-from qrt.statistics.rank_tests import rank_tables
+from qrt_study.statistics.figure_statistics import FigureStatistics
+from qrt_study.statistics.rank_tests import rank_tables
+from qrt_study.verdicts import measure_rules, rank_rules
+from qrt_study.verdicts.measure_rules import Measure
+from qrt_study.verdicts.verdict import Verdict
 
 DATASETS = 35
 Draw = Callable[[np.random.Generator], Verdict]

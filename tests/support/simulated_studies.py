@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from qrt import published
-from qrt.claims.claim import Claim, paper_claims
-from qrt.claims.evidence import Evidence, Workings
-from qrt.claims.judge import judge
-from qrt.data.sheet import paper_datasets
-from qrt.study.protocol import PROTOCOLS
+from qrt_study import published
+from qrt_study.data.sheet import paper_datasets
+from qrt_study.plan.protocol import PROTOCOLS
+from qrt_study.verdicts.claim import Claim, paper_claims
+from qrt_study.verdicts.evidence import Evidence, StudyStatistics
+from qrt_study.verdicts.judge import judge
 from support.mock_results import PAPER_METHODS, mock_methods
 
 SPLITS = 5
@@ -90,7 +90,7 @@ def figure2_verdicts(effect: float, studies: int, names: Sequence[str] = MIRROR,
 
     def rows() -> Iterator[dict[str, str]]:
         for _ in range(studies):
-            judged = judge(claims, Workings(figure2_study(effect, generator, names)))
+            judged = judge(claims, StudyStatistics(figure2_study(effect, generator, names)))
             yield dict(zip(judged["id"], judged["verdict"], strict=True))
 
     return pd.DataFrame(rows())

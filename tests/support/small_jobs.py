@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from qrt.engine.variant import Variant
-from qrt.results.evaluation_job import EvaluatedFamily, evaluate_family
-from qrt.study.family import Family
-from qrt.training.family_job import train_family
-from qrt.training.networks_file import write_networks
+from qrt_study.plan.family import Family
+from qrt_study.results.evaluation_job import EvaluatedFamily, evaluate_family
+from qrt_study.training.family_job import train_family
+from qrt_study.training.networks_file import write_networks
 from support.data_folders import fetch_into, prepare_in
 
 TRAINING = {"max_epochs": 4, "patience": 2}
@@ -33,7 +33,7 @@ def prepared_dataset(folder: Path, name: str) -> Path:
 
 def train_into(file: Path, data: Path, split: int, family: Family = FAMILY) -> Path:
     """Train a family as the command does; the file of its networks."""
-    write_networks(file, train_family(data, split, 0, family, TRAINING, code="the code", log=lambda line: None))
+    write_networks(file, train_family(data, split, 0, family, TRAINING, log=lambda line: None))
     return file
 
 

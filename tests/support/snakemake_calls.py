@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import subprocess
 import sys
-from contextlib import ExitStack
-from functools import cache
 from pathlib import Path
 
-from qrt.running.warm_command import warm_programs
+from qrt_study.plan.config import MIRROR_VARIABLE
 
 SNAKEMAKE = (sys.executable, "-m", "snakemake")
 DRY_RUN = ("--dry-run", "--quiet", "rules", "reason")
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """The environment of a call: this interpreter's programs come first."""
+    """The environment of a call: this interpreter's programs come first, and data comes from nowhere else."""
+    inherited = {name: value for name, value in os.environ.items() if name != MIRROR_VARIABLE}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return os.environ | {"PATH": path} | variables
+    return inherited | {"PATH": path} | variables
 
 
 def call_snakemake(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Snakemake in `folder` to its end. It and its jobs, hundreds in all tests, start at once (`warm_programs`)."""
-    variables = environment(**variables)
-    command: tuple[str, ...] = SNAKEMAKE
-    if sys.platform == "linux":
-        programs = _warm_programs()
-        variables["PATH"] = f"{programs}{os.pathsep}{variables['PATH']}"
-        command = (str(programs / "python"), *SNAKEMAKE[1:])
+    """Run Snakemake in `folder` to its end."""
     return subprocess.run(
-        [*command, *arguments], cwd=folder, env=variables, capture_output=True, text=True, check=False
+        [*SNAKEMAKE, *arguments],
+        cwd=folder,
+        env=environment(**variables),
+        capture_output=True,
+        text=True,
+        check=False,
     )
-
-
-@cache
-def _warm_programs() -> Path:
-    """A folder with the warm Python, until this process ends."""
-    stack = ExitStack()
-    atexit.register(stack.close)
-    return stack.enter_context(warm_programs(environment()))
 
 
 def planned_jobs(dry_run: subprocess.CompletedProcess[str]) -> dict[str, int]:

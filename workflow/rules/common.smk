@@ -1,56 +1,43 @@
-# What the rules share: the checked configuration, its files, and the resources to ask for.
+# What the rules share: the checked configuration, the files of each scenario, and the resources to ask for.
+import functools
 import json
-import os
 import re
-import shlex
-from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 
-from qrt.code_version import code_version
-from qrt.data.embedded import EMBEDDED
-from qrt.data.fetch import next_attempt
-from qrt.data.raw_store import RAW_FORMAT
-from qrt.data.record import is_available
+from qrt.engine.version import TRAINING_VERSION
 from qrt.errors import UserError
-from qrt.figures.kinds import statistics_tables
-from qrt.running.job_environment import job_environment
-from qrt.running.forgotten_steps import refuse_forgotten_steps
-from qrt.running.study_files import TUNED_FOR_ONE, StudyFiles
-from qrt.running.targets import what_was_meant, without_results
-from qrt.study import cost
-from qrt.study.artifacts import (
-    ARTIFACTS,
+from qrt_study.code_version import code_version
+from qrt_study.data.embedded import EMBEDDED
+from qrt_study.data.raw_store import RAW_FORMAT
+from qrt_study.plan import cost
+from qrt_study.plan.artifacts import (
+    COMPARISONS,
     FIGURES,
     TABLES,
-    is_example,
     in_order,
-    short_target,
+    is_example,
 )
-from qrt.study.config import load_config, read_schema
+from qrt_study.plan.config import load_config, read_schema
+from qrt_study.plan.protocol import PROTOCOLS, SCENARIOS, SWITCHES
+from qrt_study.results.layout import prepared_data, raw_data, splits_of_word
+from qrt_study.running.drawn_files import drawn
+from qrt_study.running.job_environment import job_environment
+from qrt_study.running.status import study_in_words
+from qrt_study.running.study_files import JUDGED, TIMED_EXPERIMENTS, StudyFiles
+from qrt_study.versions import EVALUATION_VERSION, PREPARATION_VERSION
 
 try:
-    SCHEMA = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
-    STUDY = load_config(config, SCHEMA, root=PROJECT)
-    refuse_forgotten_steps(STUDY, SCHEMA)
+    STUDY = load_config(
+        config, read_schema(PROJECT / "workflow/schemas/config.schema.yaml"), PROJECT
+    )
 except UserError as error:
     raise WorkflowError(str(error))
 
-FILES = StudyFiles(STUDY)
-LAYOUT, PLAN = FILES.layout, FILES.plan
-PROTOCOL_JSON = json.dumps(vars(STUDY.protocol), sort_keys=True)
-STUDY_JSON = json.dumps(STUDY.facts(), sort_keys=True)
-# Written with the scorecard, so the report can say what came out.
-LANDING_PAGE = LAYOUT.statistics("scorecard", "landing.rst")
-# One seed has nothing to be compared with.
-SEEDS_PAGE = ["seeds"] if len(STUDY.seeds) > 1 else []
-# The user's datasets; a study without any method of the main comparison has nothing to compare on them.
-OWN_DATA = (
-    list(STUDY.own_datasets)
-    if FILES.experiments_json(FILES.tuned_for_one("own"))
-    else []
-)
-OWN_DATA_PAGE = ["own_data"] if OWN_DATA else []
+logger.info(f"Study: {study_in_words(STUDY)}")
+LAYOUT = StudyFiles(STUDY).layout
+ENVIRONMENT = PROJECT / "environment.yml"
 
 # Where data comes from is no parameter of a rule: the same data from another source is no reason to run anything again.
 shell.prefix(
@@ -60,9 +47,82 @@ shell.prefix(
 )
 
 
-def one_of(names):
-    """A pattern for wildcards that matches these names and nothing else."""
-    return "|".join(map(re.escape, names)) or "(?!)"
+wildcard_constraints:
+    dataset="[A-Za-z0-9][A-Za-z0-9_.-]*",
+    family="[A-Za-z0-9][A-Za-z0-9_.-]*",
+    split="[0-9]+",
+    splits="[0-9]+(-[0-9]+|([+][0-9]+)*)",
+    seed="[0-9]+",
+    scenario="|".join(map(re.escape, SCENARIOS)),
+    protocol="|".join(PROTOCOLS),
+    experiment="[a-z0-9_]+",
+    kind="runs|methods|curves|predictions|times",
+    comparison="|".join(COMPARISONS),
+    figure="|".join(FIGURES),
+    table="|".join(TABLES),
+    page="[a-z_]+",
+
+
+@functools.cache
+def files_of(scenario):
+    """The study under a scenario as files."""
+    return StudyFiles(STUDY.under(scenario))
+
+
+def drawn_files():
+    try:
+        return [
+            path for scenario in STUDY.scenarios for path in drawn(files_of(scenario))
+        ]
+    except UserError as error:
+        raise WorkflowError(str(error))
+
+
+@functools.cache
+def facts(scenario, to_judge=False):
+    """What the jobs of a scenario know of the study, as JSON."""
+    study = STUDY.under(scenario)
+    return json.dumps(
+        study.facts_to_judge() if to_judge else study.facts(), sort_keys=True
+    )
+
+
+def study(wildcards):
+    return facts(wildcards.scenario)
+
+
+@functools.cache
+def trained_in(dataset, family):
+    """The study under the first scenario that trains a family; its networks are the same under all that do."""
+    for scenario in (*STUDY.scenarios, *SCENARIOS):
+        if family in files_of(scenario).plan.families_on(dataset):
+            return files_of(scenario)
+    raise WorkflowError(f"No scenario trains a family {family!r} on {dataset}.")
+
+
+@functools.cache
+def training_job(dataset, family):
+    return trained_in(dataset, family).training_job(dataset, family)
+
+
+def job_of(wildcards):
+    """The training job, to ask what it costs."""
+    return training_job(wildcards.dataset, wildcards.family)
+
+
+def family_of(wildcards):
+    return job_of(wildcards).family
+
+
+def growing(amount):
+    """Memory or minutes to ask for, more with each attempt."""
+    return lambda wildcards, attempt: amount * attempt
+
+
+def own_file(wildcards):
+    """The user's file behind a dataset of their own, so that a changed file is read again."""
+    own = STUDY.own_datasets.get(wildcards.dataset)
+    return [str(own.path)] if own else []
 
 
 def own_entry(wildcards):
@@ -71,74 +131,9 @@ def own_entry(wildcards):
     return json.dumps(own and own.entry())
 
 
-def fetching_attempt(wildcards):
-    """The number of the attempt to fetch a dataset; an unusable file of the user's is tried again as well."""
-    raw = Path(LAYOUT.raw(wildcards.dataset, "json"))
-    prepared = Path(LAYOUT.prepared(wildcards.dataset))
-    return next_attempt(
-        raw, prepared if wildcards.dataset in STUDY.own_datasets else None
-    )
-
-
 def fetch_version(wildcards):
     """What a fetched table depends on besides its source: the generator, or the form in which it is stored."""
-    if wildcards.dataset in EMBEDDED:
-        return code_version("qrt.data.embedded")
-    return RAW_FORMAT
-
-
-EVALUATED = LAYOUT.evaluated("{dataset}", "{seed}", "{family}", "runs")
-# Networks that were evaluated need not be there any more: they were restored, or their outputs are not kept.
-TRAINED_OR_EVALUATED = (
-    LAYOUT.trained("{dataset}", "{seed}", "{split}", "{family}"),
-    EVALUATED,
-)
-
-
-def is_finished(wildcards, results):
-    """Whether one of these results is there, after which a job has nothing to do."""
-    files = (Path(one.format(**dict(wildcards.items()))) for one in results)
-    return any(file.exists() for file in files)
-
-
-def record_for(*results):
-    """Input: the record of the prepared data, for a job that is finished if there is one of these `results`.
-
-    Data that is there does not change (`prepare` refuses it where networks were trained), so preparing it again is no
-    reason to train again; data that was unavailable may have come. Snakemake leaves a job out whose inputs are all
-    ancient while one of them is made again, even if its output is missing, so nothing is ancient for such a job.
-    """
-
-    def record(wildcards):
-        path = LAYOUT.prepared(wildcards.dataset)
-        finished = is_finished(wildcards, results)
-        return ancient(path) if finished and is_available(Path(path)) else path
-
-    return record
-
-
-def arrays_for(names, *results):
-    """Input: arrays of the prepared data, for a job that is finished if there is one of these `results`.
-
-    Where results were restored without their data, data that is prepared for others must not seem new to them.
-    """
-
-    def arrays(wildcards):
-        paths = [LAYOUT.prepared(wildcards.dataset, name) for name in names]
-        if is_finished(wildcards, results) and not all(map(os.path.exists, paths)):
-            return []
-        return [ancient(path) for path in paths]
-
-    return arrays
-
-
-def family_of(wildcards):
-    return FILES.family(wildcards.dataset, wildcards.family)
-
-
-def job_of(wildcards):
-    """The training job, to ask what it costs."""
-    return FILES.training_job(wildcards.dataset, wildcards.family)
+    return code_version("data") if wildcards.dataset in EMBEDDED else RAW_FORMAT
 
 
 def trained_file(*place):
@@ -147,12 +142,58 @@ def trained_file(*place):
     return file if STUDY.keep_outputs else temp(file)
 
 
-def growing(amount):
-    """Memory or minutes to ask for, more with each attempt."""
-    return lambda wildcards, attempt: amount * attempt
+def training_priority(wildcards):
+    place = (wildcards.dataset, wildcards.family)
+    return trained_in(*place).priority(*place)
 
 
-def describe_last_rule(artifact):
-    """The docstring of a rule that a loop defines; by its name a renamed rule of a module would not be found."""
-    *_, last = workflow.rules
-    last.docstring = f"{artifact.number}: {artifact.title_in(STUDY.datasets)}."
+def figure_labels(wildcards):
+    figure = FIGURES[wildcards.figure]
+    return {"figure": in_order(figure), "shows": figure.title_in(STUDY.datasets)}
+
+
+def table_labels(wildcards):
+    number, _, shows = wildcards.table.partition("_")
+    return {"table": number, "shows": shows}
+
+
+def page_files(name, *others, text="md"):
+    """The files of a page: for a browser, as text, its numbers, and others of its own."""
+    path = LAYOUT.figure("{scenario}", name, "")
+    return {
+        "html": report(
+            f"{path}html",
+            caption=f"../report/{name}.rst",
+            category="Verdict",
+            subcategory="{scenario}",
+            labels={"page": name},
+        ),
+        "text": f"{path}{text}",
+        "numbers": f"{path}csv",
+        "others": [
+            LAYOUT.figure("{scenario}", *other.rsplit(".", 1)) for other in others
+        ],
+    }
+
+
+def page_inputs(name):
+    return lambda wildcards: files_of(wildcards.scenario).page_inputs(name)
+
+
+def page_params(name):
+    rooms = ["pages", "statistics", "verdicts", "plan", "published", "results"]
+    rooms += ["commands/page", "qrt/text", "qrt/tuning"]
+    if name in ("agreement", "seeds"):  # have a figure
+        rooms.append("figures")
+    return {"page": name, "code": code_version(*rooms), "study": study}
+
+
+def how_to_draw(wildcards):
+    """Nothing is drawn over published files: say what was meant."""
+    ours = "figures" if STUDY.networks == "published" else LAYOUT.figures
+    raise WorkflowError(
+        "paper_figures/ has the published figures, which a run leaves alone.\n"
+        f"  From networks trained here: snakemake ... {ours}/paper/{wildcards.file}\n"
+        f"  From the published results: snakemake ... figures_published/paper/{wildcards.file}"
+        " --config networks=published"
+    )

@@ -1,58 +1,53 @@
-# The data's first rooms: fetched as its source has it, then prepared as numbers.
+# Data: fetched as its source has it, then prepared as numbers.
 
 
 rule download:
     """Fetch every dataset of the study and nothing else, so that the rest can run offline."""
     input:
-        expand(LAYOUT.raw("{dataset}", "parquet"), dataset=STUDY.datasets),
+        [raw_data(dataset, "parquet") for dataset in STUDY.datasets],
+    localrule: True
 
 
 rule fetch:
     """One dataset as its source has it; a record with the reason where no source has it."""
     input:
-        # The user's file behind a dataset of their own, so that a changed file is read again.
-        lambda wildcards: FILES.own_file(wildcards.dataset),
+        own_file,
     output:
-        table=LAYOUT.raw("{dataset}", "parquet"),
-        record=LAYOUT.raw("{dataset}", "json"),
+        table=raw_data("{dataset}", "parquet"),
+        record=raw_data("{dataset}", "json"),
     log:
         "logs/fetch/{dataset}.log",
+    localrule: True  # it needs the network, which jobs of a cluster may lack
     conda:
-        "../../environment.yml"
-    threads: 1
-    resources:
-        mem_mb=growing(cost.FETCHING_MB),
-        runtime=growing(60),
+        ENVIRONMENT
     params:
         version=fetch_version,
-        # Grows while a dataset is unavailable, so that every call tries those again. (A function of the wildcards alone:
-        # Snakemake does not compare parameters that are derived from the output.)
-        attempt=fetching_attempt,
         own=own_entry,
     shell:
-        "python -m qrt fetch {wildcards.dataset} --table {output.table} --record {output.record}"
-        " --attempt {params.attempt} --own {params.own:q}"
-        " 2>&1 | tee {log}"
+        "python -m qrt_study fetch {wildcards.dataset} --table {output.table} --record {output.record}"
+        " --own {params.own:q} 2>&1 | tee {log}"
 
 
 rule prepare:
     """One dataset as numbers, with a record of what was dropped and why."""
     input:
-        table=LAYOUT.raw("{dataset}", "parquet"),
-        record=LAYOUT.raw("{dataset}", "json"),
+        table=raw_data("{dataset}", "parquet"),
+        record=raw_data("{dataset}", "json"),
     output:
-        multiext(LAYOUT.prepared("{dataset}", ""), "x.npy", "y.npy", "record.json"),
+        multiext(prepared_data("{dataset}", ""), "x.npy", "y.npy", "record.json"),
     log:
         "logs/prepare/{dataset}.log",
     conda:
-        "../../environment.yml"
-    threads: 1
+        ENVIRONMENT
     resources:
         mem_mb=growing(cost.PREPARING_MB),
         runtime=growing(10),
     params:
-        code=code_version("qrt.commands.prepare"),
+        version=PREPARATION_VERSION,
         folder=subpath(output[0], parent=True),
+        expected=lambda wildcards: files_of(STUDY.scenario).expected_data(
+            wildcards.dataset
+        ),
     shell:
-        "python -m qrt prepare {wildcards.dataset} --table {input.table} --record {input.record}"
-        " --out {params.folder} 2>&1 | tee {log}"
+        "python -m qrt_study prepare {wildcards.dataset} --table {input.table} --record {input.record}"
+        " --out {params.folder} --expected {params.expected:q} 2>&1 | tee {log}"

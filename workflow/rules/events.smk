@@ -1,76 +1,37 @@
-# What a run does and says when it begins and when it ends.
-from snakemake.logging import logger
+# What a call does and says when it begins and when it ends. Progress is told by our logger plugin
+# (src/snakemake_logger_plugin_qrt), which the profiles turn on.
+import time
 
-from qrt.data.summary import left_out, reasons
-from qrt.running.attempts import given_up
-from qrt.running.ending import what_was_made
-from qrt.running.forgotten_steps import refuse_unusable_claims
-from qrt.running.interruption import stop_jobs_when_interrupted
-from qrt.running.status import note_study, tell_progress, training_jobs
-from qrt.running.terminal import job_words, quieten
+from qrt_study.data.left_out import left_out, reasons
+from qrt_study.running.attempts import given_up
+from qrt_study.running.status import note_study
 
-
-def planned_trainings():
-    """Dataset, seed, split and family of every training job that this call is about to run."""
-    return [
-        tuple(job.wildcards[name] for name in ("dataset", "seed", "split", "family"))
-        for job in workflow.dag.needrun_jobs()
-        if job.rule.name.startswith("train")
-    ]
-
-
-def job_in_words(number):
-    """A job by its number in words, for the terminal."""
-    job = next((job for job in workflow.dag.jobs if job.jobid == number), None)
-    return (
-        job_words(job.rule.name, dict(job.wildcards.items()))
-        if job and not job.is_group()
-        else f"job {number}"
-    )
-
-
-def say_how_to_continue():
-    print(
-        "Not finished. Completed work is kept; run the same command to continue.",
-        flush=True,
-    )
-
-
-def leave_unlocked():
-    workflow.persistence.unlock()
-    say_how_to_continue()
+CALLED = time.time()
 
 
 onstart:
-    # With a limit on jobs per second, Snakemake 9.27 adds with every finished job one more timer that wakes its
-    # scheduler each second: after a thousand jobs it does little else (docs/cluster.md, "Under load").
-    workflow.scheduler.job_rate_limiter = None
-    try:
-        refuse_unusable_claims()
-    except UserError as error:
-        raise WorkflowError(str(error))
-    stop_jobs_when_interrupted(leave_unlocked)
-    note_study(STUDY)
-    quieten(logger.handlers, job_in_words)
-    tell_progress(training_jobs(FILES, planned_trainings()))
+    note_study(list(map(files_of, STUDY.scenarios)), config)
 
 
 onerror:
-    say_how_to_continue()
+    logger.info(
+        "Not finished. Completed work is kept; run the same command to continue."
+    )
 
 
 onsuccess:
-    made = {job.rule.name for job in workflow.dag.finished_jobs}
-    own_data = Path(LAYOUT.figure("own_data", "txt"))
-    if "own_data" in made and own_data.exists():
-        print(f"\n{own_data.read_text(encoding='utf-8')}")
-    for message in (
-        left_out(Path("data"), STUDY.datasets),
-        given_up(Path("logs")),
-        *what_was_made(made, LAYOUT, Path.cwd()),
-    ):
+    for scenario in STUDY.scenarios:
+        own_data = Path(LAYOUT.figure(scenario, "own_data", "txt"))
+        if own_data.exists() and own_data.stat().st_mtime > CALLED:
+            print(f"\n{own_data.read_text(encoding='utf-8')}")
+    missing = (
+        ""
+        if STUDY.networks == "published"
+        else left_out(Path("data"), STUDY.datasets)
+    )
+    for message in (missing, given_up(Path("logs"))):
         if message:
-            print(message)
+            logger.warning(message)
     if unusable := reasons(Path("data"), STUDY.own_datasets):
         raise WorkflowError(
             "Data of your own could not be used: "

@@ -19,17 +19,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from qrt.engine.kernel import KernelWidth, kernel_scale
+from qrt.engine.registry import MAP_NAMES, MapName
 from qrt.engine.root_finding import increasing_root
 from qrt.errors import UserError
-
-MapName = Literal["EMP", "DCP", "KDE", "TRUNC", "REFL"]
-MAP_NAMES: tuple[MapName, ...] = ("EMP", "DCP", "KDE", "TRUNC", "REFL")
 
 # A kernel 40 scales away from the point contributes exp(-40) = 4e-18 of one at the point: nothing in float64.
 _REACH = 40.0

@@ -10,32 +10,15 @@ from torch import Tensor
 
 from qrt.engine import mixture as gaussian
 from qrt.engine.calibration_error import pce_levels, pce_sorted
-from qrt.engine.calibration_map import CalibrationMap, MapName, fit_map
+from qrt.engine.calibration_map import CalibrationMap, fit_map
 from qrt.engine.kernel import KernelWidth
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.predictive import PredictiveDistribution, log_densities_and_pits
 from qrt.engine.quadrature import CrpsAndMoments, crps_and_moments
+from qrt.engine.registry import METRICS, MapName
 from qrt.engine.scores import LEVELS, weighted_interval_score
 from qrt.errors import UserError
 
-METRICS = (
-    "nll",
-    "pce_levels",
-    "pce_sorted",
-    "crps_wis",
-    "crps",
-    "sd",
-    "sd_released",
-    "coverage_90",
-    "length_90",
-    "rmse",
-    "mae",
-    "pit_variance",
-    "nll_batched",
-    "pce_levels_batched",
-    "pce_sorted_batched",
-    "crps_wis_batched",
-)
 BATCH_ROWS = 512  # of the metrics called `batched`
 DIVERGED_NLL = 1000.0  # docs/protocol.md, section 7
 
@@ -53,7 +36,7 @@ def post_hoc_maps(
 
 
 def evaluate(predictive: PredictiveDistribution, y: Tensor) -> dict[str, float]:
-    """Every metric (keys: METRICS) of N predictive distributions against y: (N,), on their common scale.
+    """Every metric (keys: `registry.METRICS`) of N predictive distributions against y: (N,), on their common scale.
 
     `nll` is NaN if a map is a step function (EMP, DCP), which has no density. If a map leaves 5 % or more
     of the mass on one side of [0, 1] (KDE with many PITs near an end, DCP with fewer than 19 PITs), the
@@ -121,7 +104,7 @@ def _metrics(
         "pce_sorted_batched": _mean_over_batches(pce_sorted, pit),
         "crps_wis_batched": _mean_over_batches(torch.mean, interval_scores),
     }
-    return {name: float(value) for name, value in values.items()}
+    return {name: float(values[name]) for name in METRICS}
 
 
 def _mean_over_batches(metric: Callable[[Tensor], Tensor], values: Tensor) -> Tensor:

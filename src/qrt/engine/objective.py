@@ -4,7 +4,8 @@ It is that of docs/protocol.md, section 4:
 
     loss = -(1/B) sum_i [log f(y_i | x_i) + alpha log phi(Z_i)],    Z_i = F(y_i | x_i)
 
-The variants differ in the centres of the reflected map phi and in whether gradients flow through them:
+The variants differ in the centres of the reflected map phi (`registry.MapSource`) and in whether gradients flow through
+them:
 
     batch     the Z_i themselves, in both roles (Algorithm 1), or PITs of the batch from a second forward pass with
               other dropout masks; gradients flow through both passes (docs/protocol.md, section 8, row 19)
@@ -16,8 +17,6 @@ The variants differ in the centres of the reflected map phi and in whether gradi
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor
 
@@ -26,8 +25,6 @@ from qrt.engine.mixture_terms import mixture_terms
 from qrt.engine.reflected_density import MapFormula, log_density, own_log_density
 from qrt.engine.vjp import ValueAndVjp, differentiable
 from qrt.errors import UserError
-
-MapSource = Literal["batch", "sample", "detached", "initial", "learned"]
 
 
 def own_map_term(pit: Tensor, weight: Tensor, scale: float, formula: MapFormula = "fast") -> tuple[Tensor, Tensor]:

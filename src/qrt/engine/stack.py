@@ -12,9 +12,9 @@ from torch import Tensor
 
 from qrt.engine.named_tensors import NamedTensors
 from qrt.engine.network import Network
-from qrt.engine.objective import MapSource
 from qrt.engine.optimiser import StackedAdamW
 from qrt.engine.random_streams import stream
+from qrt.engine.registry import MapSource
 from qrt.engine.variant import TrainingSettings, Variant
 
 LEARNED_CENTRES = "map.learned"  # of QRL, (batch rows,) per network: a parameter, or fixed if the settings say so

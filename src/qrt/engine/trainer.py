@@ -13,12 +13,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from qrt.data.split import SplitData
 from qrt.engine.curves import CurveRecord, curve_records, curve_rows
 from qrt.engine.memory import keep_freed_memory
 from qrt.engine.network import MLP, Network
 from qrt.engine.random_streams import stream
 from qrt.engine.resnet import ResNet
+from qrt.engine.split import SplitData
 from qrt.engine.stack import INITIAL_CENTRES, LEARNED_CENTRES, Stack
 from qrt.engine.training_data import checked_part
 from qrt.engine.training_step import TrainingStep

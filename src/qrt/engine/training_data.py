@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from qrt.data.split import SplitData
+from qrt.engine.split import SplitData
 from qrt.errors import UserError
 
 

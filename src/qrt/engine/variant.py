@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from qrt.engine.registry import ABLATIONS, Ablation, BaseModel, MapSource
 from qrt.errors import UserError
 
 if TYPE_CHECKING:  # variants are also planned and tabulated where torch is not wanted
     from qrt.engine.kernel import KernelWidth
-    from qrt.engine.objective import MapSource
     from qrt.engine.reflected_density import MapFormula
 
-BaseModel = Literal["mlp", "resnet"]
-Ablation = Literal["QRI", "QRG", "QRL"]
 TrainedOn = Literal["train", "train+calibration"]
 ResNetForm = Literal["paper", "released"]
 MapCentres = Literal["same_pass", "second_pass"]
 EarlyStopping = Literal["nll", "objective"]
 FreeCentres = Literal["trained", "fixed"]
 MapRowsOutside = Literal["standard", "map_size"]
-
-_ABLATION_SOURCE: dict[Ablation, MapSource] = {"QRI": "initial", "QRG": "detached", "QRL": "learned"}
 
 
 @dataclass(frozen=True)
@@ -42,9 +38,9 @@ class Variant:
     trained_on: TrainedOn = "train"
 
     def __post_init__(self) -> None:
-        _one_of("base model", self.base_model, ("mlp", "resnet"))
+        _one_of("base model", self.base_model, get_args(BaseModel))
         _one_of("trained_on", self.trained_on, ("train", "train+calibration"))
-        _one_of("ablation", self.ablation, (None, *_ABLATION_SOURCE))
+        _one_of("ablation", self.ablation, (None, *ABLATIONS))
         _at_least("number of mixture components", self.components, 1)
         if not math.isfinite(self.alpha):
             raise UserError(f"alpha is {self.alpha}: it must be a finite number")
@@ -82,7 +78,7 @@ class Variant:
         if self.alpha == 0:
             return None
         if self.ablation is not None:
-            return _ABLATION_SOURCE[self.ablation]
+            return ABLATIONS[self.ablation]
         return "batch" if self.map_size is None else "sample"
 
     def __lt__(self, other: Variant) -> bool:
@@ -162,7 +158,7 @@ class TrainingSettings:
 def _one_of(what: str, value: object, allowed: tuple[object, ...]) -> None:
     if value not in allowed:
         known = ", ".join(str(name) for name in allowed)
-        raise UserError(f"{what} {value!r} is unknown: use one of {known}, or add it to src/qrt/engine/variant.py")
+        raise UserError(f"{what} {value!r} is unknown: use one of {known}")
 
 
 def _at_least(what: str, value: int, least: int) -> None:

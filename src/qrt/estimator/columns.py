@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from qrt.data.scaling import mean_and_scale
+from qrt.engine.scaling import mean_and_scale
 from qrt.estimator.unusable_input import UnusableInput
 
 Table: TypeAlias = "pd.DataFrame | npt.NDArray[Any]"

@@ -93,8 +93,10 @@ class Diagnosis:
 
     def plot(self) -> Figure:
         """The PIT histogram and the reliability curve, both with the band of a calibrated model: a new figure."""
-        import matplotlib.pyplot as plt
-
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError("plots need Matplotlib (pip install matplotlib)") from error
         figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
         self._draw_histogram(left)
         self._draw_reliability(right)

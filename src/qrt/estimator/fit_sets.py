@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qrt.data.split import MAX_CALIBRATION_ROWS, SplitData
+from qrt.engine.split import MAX_CALIBRATION_ROWS, SplitData
 from qrt.estimator.columns import FloatArray, TableColumns
 from qrt.estimator.unusable_input import UnusableInput
 

@@ -1,15 +1,14 @@
 """From the rows of a fit to one model: a stack of networks is trained, one is chosen, its maps are fitted.
 
-Training, maps, metrics and choice are the study's own (docs/protocol.md, sections 3 to 5).
+Training, maps, metrics and choice are those of the replication (docs/protocol.md, sections 3 to 5).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,24 +16,19 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from qrt.data.split import SplitData
-from qrt.engine.calibration_map import CalibrationMap, MapName, fit_map
+from qrt.engine.calibration_map import CalibrationMap, fit_map
 from qrt.engine.evaluation import diverged, evaluate, post_hoc_maps
+from qrt.engine.kernel import KernelWidth
 from qrt.engine.predictive import PredictiveDistribution, predictive_from_outputs
+from qrt.engine.registry import MapName
+from qrt.engine.split import SplitData
 from qrt.engine.trainer import TrainedNetwork, TrainingSettings, train_stack, training_map_rows
-from qrt.engine.variant import Variant
-from qrt.estimator.methods import PAPER
 from qrt.estimator.unusable_input import UnusableInput
-from qrt.results.tables import RUNS, as_table
-from qrt.results.tuning import tuned_methods
-from qrt.study.experiments import Experiment, Method
-from qrt.study.protocol import FIXED_BANDWIDTH
-
-if TYPE_CHECKING:
-    from qrt.engine.kernel import KernelWidth
+from qrt.methods import FIXED_BANDWIDTH, Method
+from qrt.tuning import Candidate, choose
 
 STEP_MAPS = ("EMP", "DCP")
-_WIDTH = cast("KernelWidth", PAPER.kernel_width)
+_WIDTH: KernelWidth = "variance"  # the paper's
 # Products of matrices with fewer rows are computed in another order, and a row alone would differ in its last digits.
 _FEWEST_ROWS = 64
 
@@ -101,52 +95,56 @@ def fit_model(
     """
     with one_thread():
         networks = train_stack(data, method.networks, settings, seed, log)
-        parts = [_Parts(network, data, settings, seed) for network in networks]
-        candidates = [_candidate(one, method, posthoc_bandwidth) for one in parts]
-        chosen = candidates[_choice([one.row for one in candidates], method)]
-    if chosen.metrics is None:
+        trained = [_trained(_Parts(network, data, settings, seed), method, posthoc_bandwidth) for network in networks]
+        chosen = trained[choose([_candidate(number, one) for number, one in enumerate(trained)]).number]
+    if chosen.failure:
         raise UnusableInput(
-            f"training failed: {chosen.row['reason']}. Look for outliers in X and y (a logarithm may help), or try a "
-            "smaller learning_rate"
+            f"training failed: {chosen.failure}. Look for outliers in X and y (a logarithm may help), or try a smaller "
+            "learning_rate"
         )
     return Fit(chosen.model, _history(networks, data.y_scale), chosen.metrics)
 
 
 @dataclass(frozen=True, eq=False)
-class _Candidate:
-    """A trained network with its maps: its row for tuning, and its metrics on validation rows if it is usable."""
+class _Trained:
+    """A trained network with its maps, and why it cannot be used, if it cannot.
+
+    `metrics` are those of the validation rows, `for_choice` those that networks are compared by; empty if diverged.
+    """
 
     model: FittedModel
-    row: Mapping[str, Any]
-    metrics: dict[str, float] | None
+    metrics: dict[str, float]
+    for_choice: dict[str, float]
+    failure: str
 
 
-def _candidate(parts: _Parts, method: Method, posthoc_bandwidth: float | None) -> _Candidate:
+def _trained(parts: _Parts, method: Method, posthoc_bandwidth: float | None) -> _Trained:
     network = parts.network
-    built_on = _built_on(network.variant, method)
-    usual_bandwidth = network.variant.bandwidth or FIXED_BANDWIDTH
-    row = {"dataset": "", "split": 0, "seed": 0, "variant": network.variant.id} | asdict(network.variant)
-    # What tuning finds the rows of a method by, whatever bandwidth the user has asked for.
-    row |= {"posthoc_map": method.posthoc, "posthoc_on": built_on, "posthoc_bandwidth": usual_bandwidth}
     if network.status != "ok":
-        return _Candidate(parts.model(()), row | {"status": network.status, "reason": network.reason}, None)
-    base: tuple[CalibrationMap, ...] = (parts.training_map(),) if built_on == "training_map" else ()
+        return _Trained(parts.model(()), {}, {}, network.reason)
+    on_training_map = method.built_on == "training_map" and network.variant.alpha != 0
+    base: tuple[CalibrationMap, ...] = (parts.training_map(),) if on_training_map else ()
     maps = for_choice = base
     if method.posthoc != "none":
-        bandwidth = usual_bandwidth if posthoc_bandwidth is None else posthoc_bandwidth
+        bandwidth = (network.variant.bandwidth or FIXED_BANDWIDTH) if posthoc_bandwidth is None else posthoc_bandwidth
         calibration, y = parts.predictive("calibration", base)
         maps = post_hoc_maps(calibration, y, method.posthoc, bandwidth, _WIDTH)
         # A step function has no NLL; among networks with one, the choice is made with the smooth map instead.
         name: MapName = "REFL" if method.posthoc in STEP_MAPS else method.posthoc
         for_choice = post_hoc_maps(calibration, y, name, bandwidth, _WIDTH)
-    metrics = evaluate(*parts.predictive("validation", for_choice))
-    row |= {f"val_{name}": value for name, value in metrics.items()}
-    if diverged(metrics["nll"]):
-        reason = f"the validation NLL is {metrics['nll']:g}"
-        return _Candidate(parts.model(maps), row | {"status": "diverged", "reason": reason}, None)
-    if method.posthoc in STEP_MAPS:
+    compared = metrics = evaluate(*parts.predictive("validation", for_choice))
+    failure = f"the validation NLL is {compared['nll']:g}" if diverged(compared["nll"]) else ""
+    if method.posthoc in STEP_MAPS and not failure:
         metrics = evaluate(*parts.predictive("validation", maps))
-    return _Candidate(parts.model(maps), row | {"status": "ok", "reason": ""}, metrics)
+    return _Trained(parts.model(maps), metrics, compared, failure)
+
+
+def _candidate(number: int, trained: _Trained) -> Candidate:
+    """The network as a candidate of the choice, by the paper's metrics."""
+    variant = trained.model.network.variant
+    nll, pce, crps = (trained.for_choice.get(name, math.nan) for name in ("nll", "pce_levels", "crps_wis"))
+    bandwidth = math.nan if variant.bandwidth is None else variant.bandwidth
+    return Candidate(number, variant.alpha, bandwidth, not trained.failure, nll, pce, crps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,21 +176,6 @@ class _Parts:
             outputs = network_outputs(self.network, x[rows.numpy()])
             centres = predictive_from_outputs(outputs).pit(torch.from_numpy(y)[rows].double())
         return fit_map("REFL", centres.double(), variant.bandwidth, _WIDTH)
-
-
-def _built_on(variant: Variant, method: Method) -> str:
-    if variant.alpha == 0:
-        return "base"
-    return PAPER.posthoc_on if method.built_on == "protocol" else method.built_on
-
-
-def _choice(rows: Sequence[Mapping[str, Any]], method: Method) -> int:
-    """The number of the chosen network, by the study's rules (docs/protocol.md, section 5)."""
-    if len(rows) == 1:
-        return 0
-    runs = as_table(list(rows), RUNS).to_pandas()
-    tuned = tuned_methods(runs, Experiment("fit", "", (method,)), PAPER)
-    return [row["variant"] for row in rows].index(tuned["variant"].iloc[0])
 
 
 def _history(networks: Sequence[TrainedNetwork], y_scale: float) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Tables of the user's for `python -m qrt predict`: what is read from files, refused, left out, and told."""
+"""Tables of the user's for `qrt predict`: what is read from files, refused, left out, and told."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from qrt.data.text_table import read_own_table
+from qrt.estimator.text_table import read_own_table
 from qrt.estimator.unusable_input import UnusableInput
 from qrt.text.suggestion import did_you_mean
 

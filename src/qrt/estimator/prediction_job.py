@@ -1,4 +1,4 @@
-"""From files of the user's to predictions: fit and diagnose a model, predict rows (`python -m qrt predict`)."""
+"""From files of the user's to predictions: fit and diagnose a model, predict rows (`qrt predict`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from qrt.data.split import split_rows
+from qrt.engine.split import split_rows
 from qrt.errors import UserError
 from qrt.estimator.diagnosis import Diagnosis
 from qrt.estimator.own_tables import KnownRows, NewRows

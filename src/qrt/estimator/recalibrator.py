@@ -11,7 +11,8 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from qrt.engine.calibration_map import MAP_NAMES, fit_map
+from qrt.engine.calibration_map import fit_map
+from qrt.engine.registry import MAP_NAMES
 from qrt.errors import UserError
 from qrt.estimator.any_distribution import AnyDistribution
 from qrt.estimator.recalibrated import RecalibratedDistribution

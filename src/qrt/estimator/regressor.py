@@ -40,19 +40,19 @@ from qrt.engine.mixture import GaussianMixture
 from qrt.engine.predictive import PredictiveDistribution
 from qrt.engine.trainer import TrainingSettings
 from qrt.errors import UserError
+from qrt.estimator.chosen_method import chosen_method
 from qrt.estimator.columns import FloatArray, Table, TableColumns, learned_columns
 from qrt.estimator.diagnosis import Diagnosis, diagnose
 from qrt.estimator.distribution import PredictedDistribution
 from qrt.estimator.fit_sets import Rows, drawn_sets
 from qrt.estimator.fitted_model import fit_model, one_thread
-from qrt.estimator.methods import PAPER, chosen_method
 from qrt.estimator.stored_model import StoredModel, load_model, save_model
 from qrt.estimator.unusable_input import UnusableInput
+from qrt.methods import BANDWIDTHS
 
 if TYPE_CHECKING:
-    from qrt.engine.variant import BaseModel
+    from qrt.engine.registry import BaseModel, PostHoc
     from qrt.estimator.fitted_model import FittedModel
-    from qrt.study.family import PostHoc
 
 Result = TypeVar("Result")
 Own = tuple[Any, Any]  # X and y of a set of the user's
@@ -126,7 +126,7 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
         base_model: BaseModel = "mlp",
         components: int = 3,
         alpha: float | None = None,
-        bandwidth: float | Sequence[float] = PAPER.bandwidth_grid,
+        bandwidth: float | Sequence[float] = BANDWIDTHS,
         posthoc_map: PostHoc | None = None,
         posthoc_bandwidth: float | None = None,
         validation_fraction: float = 0.1,

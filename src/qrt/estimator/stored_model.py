@@ -13,8 +13,9 @@ import numpy.typing as npt
 import torch
 
 import qrt
-from qrt.engine.calibration_map import MAP_NAMES, CalibrationMap, KernelMap, StepMap
+from qrt.engine.calibration_map import CalibrationMap, KernelMap, StepMap
 from qrt.engine.network import Network
+from qrt.engine.registry import MAP_NAMES
 from qrt.engine.trainer import TrainedNetwork, TrainingSettings, build_network
 from qrt.engine.variant import Variant
 from qrt.errors import UserError

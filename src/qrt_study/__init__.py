@@ -1,0 +1,1 @@
+"""The replication of *Probabilistic Calibration by Design for Neural Network Regression*."""

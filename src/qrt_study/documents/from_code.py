@@ -1,0 +1,46 @@
+"""Write the documents that follow from the code alone, whole or in part: `make docs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from qrt.atomic import write_text
+from qrt.text.formats import escape_markdown
+from qrt_study.documents import configuration, results
+from qrt_study.documents.written_block import with_block
+from qrt_study.plan.config import read_schema
+from qrt_study.plan.switches import SWITCHES, Side
+
+_PROJECT = Path(__file__).parents[3]
+
+
+def written_documents(project: Path) -> dict[Path, str]:
+    """Each document as the code has it now."""
+    protocol = project / "docs/protocol.md"
+    return {
+        project / "docs/configuration.md": configuration.documentation(
+            read_schema(project / "workflow/schemas/config.schema.yaml")
+        ),
+        project / "docs/results.md": results.documentation(),
+        protocol: with_block(protocol.read_text(encoding="utf-8"), "switches", switch_table()),
+    }
+
+
+def switch_table() -> str:
+    """The 19 switches as a table in Markdown."""
+    lines = ["| row | switch | topic | acts | `paper` | `released` |", "|---|---|---|---|---|---|"]
+    for switch in SWITCHES.values():
+        sides = (_in_words(side) for side in (switch.paper, switch.released))
+        cells = (str(switch.row), f"`{switch.name}`", escape_markdown(switch.topic), switch.acts, *sides)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _in_words(side: Side) -> str:
+    words = escape_markdown(side.words)
+    return words if isinstance(side.value, tuple) else f"`{side.value}`: {words}"
+
+
+if __name__ == "__main__":
+    for path, text in written_documents(_PROJECT).items():
+        write_text(path, text)

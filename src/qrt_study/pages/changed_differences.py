@@ -1,0 +1,79 @@
+"""What a disagreement of paper and code changes on single datasets: test NLL minus that of BASE, ours and published."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from qrt_study.pages.readings import beside
+from qrt_study.pages.value_table import Shown, plain, with_error
+from qrt_study.plan.switches import SWITCHES
+from qrt_study.published import figure2
+
+MOST = 6  # rows of a switch that a page shows
+FEWEST = 6  # values from which a distance to the published ones is told
+CHANGED_DIFFERENCES: dict[str, str] = {
+    "row": "number of the disagreement (docs/protocol.md)",
+    "switch": "name of the switch",
+    "method": "method of the main comparison",
+    "dataset": "name of the dataset",
+    "before": "test NLL of the method minus that of BASE in this study, mean over splits",
+    "before_standard_error": "its standard error over splits",
+    "after": "the same with the switch changed",
+    "after_standard_error": "its standard error over splits",
+    "published": "the published difference (Figure 2); missing where there is none",
+    "published_standard_error": "its standard error",
+}
+SHOWN: tuple[Shown, ...] = (
+    plain("Dataset", "dataset"),
+    plain("Method", "method"),
+    with_error("This study", "before"),
+    with_error("Switch changed", "after"),
+    with_error("Published", "published"),
+)
+CAPTION = "Test NLL minus that of BASE on the datasets that change most (± standard error over splits)"
+
+
+def changed_differences(differences: pd.DataFrame) -> pd.DataFrame:
+    """The differences that a switch changes, each switch's largest change first: CHANGED_DIFFERENCES."""
+    place = ["method", "dataset"]
+    published = figure2().rename(columns={"difference": "published", "standard_error": "published_standard_error"})
+    published = published[[*place, "published", "published_standard_error"]]
+    parts = []
+    for switch in SWITCHES.values():
+        before, after = (
+            differences[differences["reading"] == reading]
+            .rename(columns={"difference": name, "standard_error": f"{name}_standard_error"})
+            .drop(columns=["reading", "splits"])
+            for reading, name in ((beside(differences, switch.name), "before"), (switch.name, "after"))
+        )
+        both = before.merge(after, on=place).merge(published, on=place, how="left")
+        change = (both["after"] - both["before"]).abs()
+        ranked = both.assign(change=change).sort_values("change", ascending=False, kind="stable")
+        parts.append(ranked[ranked["change"] > 0].assign(row=switch.row, switch=switch.name))
+    return pd.concat(parts, ignore_index=True)[list(CHANGED_DIFFERENCES)]
+
+
+def largest(by_dataset: pd.DataFrame, switch: str) -> pd.DataFrame:
+    """The rows of one switch that a page shows."""
+    return by_dataset[by_dataset["switch"] == switch].head(MOST)
+
+
+def distances_to_published(by_dataset: pd.DataFrame) -> pd.DataFrame:
+    """How far the values that a switch changes are from the published ones: row, switch, values, before, after.
+
+    The distance is the root mean square of the differences, in units of their joint standard errors.
+    """
+    compared = by_dataset[by_dataset["published_standard_error"].notna()]
+    found = [
+        {"row": row, "switch": switch, "values": len(here)}
+        | {when: _distance(here, when) for when in ("before", "after")}
+        for (row, switch), here in compared.groupby(["row", "switch"])
+        if len(here) >= FEWEST
+    ]
+    return pd.DataFrame(found, columns=["row", "switch", "values", "before", "after"])
+
+
+def _distance(rows: pd.DataFrame, when: str) -> float:
+    errors = np.hypot(rows[f"{when}_standard_error"], rows["published_standard_error"])
+    return float(np.sqrt((((rows[when] - rows["published"]) / errors) ** 2).mean()))

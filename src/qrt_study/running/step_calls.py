@@ -1,0 +1,84 @@
+"""The steps of the replication as calls of Snakemake, one after the other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from qrt_study.running.steps import Step
+
+LONGEST_SHARED = 0.25  # hours: small datasets share a call of Snakemake up to this length
+
+
+@dataclass(frozen=True)
+class Task:
+    """A step on some datasets: one call of Snakemake."""
+
+    step: Step
+    datasets: tuple[str, ...]
+    targets: tuple[str, ...]
+    hours: float  # by the cost formula, on the cores of the call
+
+    @property
+    def words(self) -> str:
+        """What it is, for people."""
+        return f"step {self.step.name}: {', '.join(self.datasets)}"
+
+
+def tasks(order: Iterable[tuple[Step, str]], cores: int, numbers: set[str]) -> Iterator[Task]:
+    """What is left, as calls of Snakemake; of all steps without `numbers`."""
+    planned: set[str] = set()
+    group: Task | None = None
+    for step, dataset in order:
+        if numbers and step.number not in numbers:
+            continue
+        left = step.left(dataset)
+        missing = {path: hours for path, hours in left.items() if path not in planned and not Path(path).exists()}
+        if not missing:
+            continue
+        planned |= missing.keys()
+        hours = sum(missing.values()) / min(cores, len(step.files.study.splits) * len(missing))
+        if group and (group.step is not step or group.hours + hours > LONGEST_SHARED):
+            yield group
+            group = None
+        before = group or Task(step, (), (), 0.0)
+        group = Task(step, (*before.datasets, dataset), (*before.targets, *missing), before.hours + hours)
+    if group:
+        yield group
+
+
+def do(waiting: Iterable[Task], call: Callable[[Task], bool], until: float) -> None:
+    """Do the tasks that end before `until`, one after the other.
+
+    A step keeps its order, so that it has no larger datasets without the smaller ones that verdicts need beside them.
+    """
+    too_long = set[str]()
+    for task in waiting:
+        if task.step.name in too_long or time.time() + 3600 * task.hours > until:
+            too_long.add(task.step.name)
+            continue
+        start = time.time()
+        end = "finished" if call(task) else "not finished"
+        print(f"{task.words}: {end} in {(time.time() - start) / 60:.1f} min", flush=True)
+
+
+def call_snakemake(task: Task, cores: int, until: float) -> bool:
+    """Whether all of it is done. When time is over Snakemake finishes the jobs that run, and begins no other."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
+        yaml.safe_dump({**task.step.config, "datasets": list(task.datasets)}, config)
+        config.flush()
+        command = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--configfile", config.name]
+        with subprocess.Popen([*command, "--", *task.targets]) as snakemake:  # noqa: S603
+            try:
+                return snakemake.wait(until - time.time()) == 0
+            except subprocess.TimeoutExpired:
+                return False
+            finally:
+                snakemake.terminate()

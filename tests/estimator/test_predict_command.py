@@ -1,0 +1,212 @@
+"""`qrt predict`: from a table of one's own to predictions, a page on calibration, and clear refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from qrt.__main__ import main
+from qrt.estimator.calibration_page import calibration_page
+from qrt.estimator.diagnosis import Diagnosis
+from qrt.estimator.regressor import QRTRegressor
+from support.generated_splits import heteroscedastic
+
+METRICS = dict.fromkeys(("nll", "crps", "pce_levels", "rmse", "mae", "sd", "coverage_90", "length_90"), 0.5)
+
+
+def houses(rows: int, seed: int = 0) -> pd.DataFrame:
+    x, y, _ = heteroscedastic(rows, seed)
+    colour = np.where(x[:, 2] > 0, "red", "blue")
+    return pd.DataFrame({"id": np.arange(rows), "size": x[:, 0], "rooms": x[:, 1], "colour": colour, "price": 100 + y})
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a table of known rows and one of new rows, in another order of columns and without the target."""
+    monkeypatch.chdir(tmp_path)
+    houses(200).to_csv("houses.csv", index=False)
+    houses(12, seed=1)[["colour", "id", "rooms", "size"]].to_csv("new.csv", index=False)
+    return tmp_path
+
+
+def predict(*more: str, data: str = "houses.csv", out: str = "out.csv") -> int:
+    """Run the command with few epochs."""
+    fit = ("--data", data, "--target", "price", "--drop", "id", "--max-epochs", "4") if "--model" not in more else ()
+    return main(["predict", *fit, "--new", "new.csv", "--out", out, *more])
+
+
+def refused(capsys: pytest.CaptureFixture[str], *more: str, data: str = "houses.csv") -> str:
+    """The message of a command that ends with status 2 and writes nothing."""
+    before = set(Path().iterdir())
+    assert predict(*more, data=data) == 2
+    assert set(Path().iterdir()) == before
+    return capsys.readouterr().err
+
+
+def test_every_new_row_has_mean_interval_and_quantiles_in_its_order(folder: Path) -> None:
+    assert predict("--keep", "id", "--coverage", "0.8", "--quantiles", "0.1", "0.5", "--save-model", "model.qrt") == 0
+    table = pd.read_csv("out.csv")
+    assert list(table) == ["row", "id", "mean", "lower_0.8", "upper_0.8", "q0.1", "q0.5"]
+    assert table["row"].tolist() == list(range(1, 13))
+    model = QRTRegressor.load("model.qrt")
+    new = pd.read_csv("new.csv")
+    assert table["id"].tolist() == new["id"].tolist()
+    distribution = model.predict_distribution(new[["size", "rooms", "colour"]])
+    np.testing.assert_allclose(table["mean"], distribution.mean())
+    np.testing.assert_allclose(table[["lower_0.8", "upper_0.8"]], distribution.interval(0.8))
+    np.testing.assert_allclose(table[["q0.1", "q0.5"]], distribution.ppf([0.1, 0.5]))
+
+
+def test_what_was_written_and_how_good_it_is_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert predict() == 0
+    out, error = capsys.readouterr()
+    assert "out.csv: predictions of 12 rows" in out
+    assert "Held back to check the model: 20 rows" in out
+    assert "90 % interval: covers" in out
+    assert "QRTC: 4 network(s), rows: 130 train, 20 validation, 30 calibration" in error
+    page = (folder / "out.calibration.html").read_text(encoding="utf-8")
+    assert "On 20 held-out rows" in page
+    assert "data:image/png;base64," in page
+
+
+def test_held_out_rows_are_those_of_the_study_and_seeds_give_others(folder: Path) -> None:
+    for out, more in (("a.csv", ()), ("b.csv", ()), ("c.csv", ("--seed", "1"))):
+        assert predict(*more, out=out) == 0
+    first, second, other = (Path(name).read_bytes() for name in ("a.csv", "b.csv", "c.csv"))
+    assert first == second != other
+    assert Path("a.calibration.html").read_text().replace("a.cal", "b.cal") == Path("b.calibration.html").read_text()
+
+
+def test_saved_model_predicts_the_same_without_the_data(folder: Path) -> None:
+    assert predict("--save-model", "model.qrt", "--method", "QRC", "--page", "page.html") == 0
+    assert Path("page.html").exists()
+    Path("houses.csv").unlink()
+    assert predict("--model", "model.qrt", out="again.csv") == 0
+    assert Path("again.csv").read_bytes() == Path("out.csv").read_bytes()
+
+
+def test_incomplete_new_rows_stay_empty_and_unseen_categories_are_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = houses(12, seed=1).drop(columns="price")
+    new.loc[3, "size"] = np.nan
+    new.loc[5, "colour"] = "violet"
+    new.to_csv("new.csv", index=False)
+    assert predict() == 0
+    table = pd.read_csv("out.csv")
+    assert len(table) == 12
+    assert table["mean"].isna().tolist() == [row == 3 for row in range(12)]
+    error = capsys.readouterr().err
+    assert "1 of 12 rows have missing values and get no prediction; the first is data row 4 (size)" in error
+    assert "'violet'" in error
+
+
+def test_numbers_can_be_categories_and_parquet_is_read_as_well(folder: Path) -> None:
+    houses(200).assign(zone=np.arange(200) % 3).to_parquet("houses.parquet")
+    houses(5).assign(zone=[0, 1, 2, 0, 1]).to_csv("new.csv", index=False)
+    assert predict("--categorical", "zone", "--save-model", "model.qrt", data="houses.parquet") == 0
+    assert QRTRegressor.load("model.qrt").columns_.categories[-1] == ("0", "1", "2")
+
+
+def test_rows_with_missing_values_are_refused_or_left_out_as_asked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = houses(200)
+    data.loc[[7, 9], "rooms"] = np.nan
+    data.to_csv("houses.csv", index=False)
+    message = refused(capsys)
+    assert "houses.csv: 2 of 200 rows have missing values, in rooms (2); the first is data row 8." in message
+    assert "--drop-missing-rows" in message
+    assert predict("--drop-missing-rows") == 0
+    assert "left out as asked: 2 of 200 rows" in capsys.readouterr().err
+
+
+def test_mistakes_in_names_are_refused_with_what_was_meant(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no column 'prise', which --target asks for (did you mean 'price'?)" in refused(capsys, "--target", "prise")
+    assert "'colur', which --drop asks for (did you mean 'colour'?)" in refused(capsys, "--drop", "colur")
+    assert "'zone', which --categorical asks for" in refused(capsys, "--categorical", "zone")
+    assert "'zone', which --keep asks for" in refused(capsys, "--keep", "zone")
+    assert "'price' is among the columns to drop" in refused(capsys, "--drop", "price")
+    assert "method 'QRTX' is unknown" in refused(capsys, "--method", "QRTX")
+
+
+def test_tables_that_cannot_be_used_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cases = {
+        "few.csv": (houses(39), "39 rows are too few"),
+        "text.csv": (houses(60).assign(price="high"), "target 'price' is no number"),
+        "mixed.csv": (
+            houses(60).assign(rooms=["n/a", *range(59)]),
+            "column 'rooms' has numbers, but the text 'n/a' in data row 1",
+        ),
+        "constant.csv": (houses(60).assign(price=3.0), "the target is constant"),
+        "only.csv": (houses(60)[["id", "price"]], "no column is left"),
+        "empty.csv": (houses(60)[:0], "has no rows"),
+    }
+    for name, (table, message) in cases.items():
+        table.to_csv(name, index=False)
+        told = refused(capsys, data=name)
+        assert f"error: {name}: " in told
+        assert message in told
+    houses(12).drop(columns=["rooms", "price"]).to_csv("new.csv", index=False)
+    assert "new.csv: there is no column 'rooms', which the model asks for" in refused(capsys)
+    houses(12).assign(rooms="three").to_csv("new.csv", index=False)
+    assert "new.csv: the column 'rooms' has the text 'three'" in refused(capsys)
+
+
+def test_options_that_contradict_each_other_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "--data", "houses.csv", "--new", "new.csv", "--out", "out.csv"]) == 2
+    assert "--data needs --target" in capsys.readouterr().err
+    for option in (["--target", "price"], ["--method", "QRC"], ["--drop", "id"], ["--seed", "1"], ["--page", "p.html"]):
+        message = refused(capsys, "--model", "model.qrt", *option)
+        assert f"--model is fitted already, but {option[0]} is for fitting" in message
+    assert "--coverage is 90.0" in refused(capsys, "--coverage", "90")
+    assert "--quantiles has 5.0" in refused(capsys, "--quantiles", "5")
+    Path("model.qrt").write_text("no model")
+    assert "model.qrt: not a model" in refused(capsys, "--model", "model.qrt")
+    with pytest.raises(SystemExit):
+        main(["predict", "--new", "new.csv", "--out", "out.csv"])
+
+
+def test_nothing_is_written_over_what_is_read_and_unwritable_places_are_refused_before_training(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = Path("houses.csv").read_bytes()
+    cases = {
+        ("--out", "houses.csv"): "--out would be written over --data: houses.csv",
+        ("--out", "./new.csv"): "--out would be written over --new: new.csv",
+        ("--save-model", "out.csv"): "--save-model would be written over --out: out.csv",
+        ("--page", "new.csv"): "--page would be written over --new: new.csv",
+        ("--out", "."): "--out is a folder: .",
+        ("--out", "houses.csv/out.csv"): "--out: houses.csv/out.csv cannot be written (Not a directory)",
+    }
+    for option, message in cases.items():
+        told = refused(capsys, *option)
+        assert message in told
+        assert "epoch" not in told
+    assert Path("houses.csv").read_bytes() == content
+
+
+def test_categories_are_told_and_a_column_that_names_the_rows_is_pointed_at(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, rows in (("houses.csv", 200), ("new.csv", 12)):
+        houses(rows).assign(owner=[f"owner {number}" for number in range(rows)]).to_csv(name, index=False)
+    assert predict() == 0
+    error = capsys.readouterr().err
+    assert "houses.csv: categories, each a column of 0 and 1: colour (2), owner (200)" in error
+    assert (
+        "a category for nearly each row: owner; if they only name the rows, leave them out with --drop owner" in error
+    )
+
+
+def test_page_says_in_words_whether_intervals_hold_and_shows_text_as_text() -> None:
+    targets = np.random.default_rng(0).normal(size=400)
+    for scale, words in ((1.0, "as of a calibrated model"), (3.0, "too wide"), (0.3, "too narrow")):
+        page = calibration_page(Diagnosis(stats.norm.cdf(targets / scale), METRICS), "<b>", ["a & b"], "p.html")
+        assert words in page
+        assert "<h1>&lt;b&gt;</h1>" in page
+        assert "a &amp; b" in page
