@@ -5,10 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from support.projects import Project
+if TYPE_CHECKING:
+    from support.projects import Project
 
 SAID = "said.txt"  # what the call has said
 
@@ -16,6 +18,8 @@ SAID = "said.txt"  # what the call has said
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A finished tiny study, which must not be changed, with files where published ones are."""
+    from support.projects import Project  # not where the packages of the study are missing (`make test-skpro`)
+
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent  # that of all processes
