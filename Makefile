@@ -15,7 +15,7 @@ export PATH := $(BIN):$(PATH)
 # Some images of containers set it, and then each of hundreds of short jobs compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help environment demo replication publish freeze report status test pytest test-slurm test-skpro comparison lint golden bench format notebook docs lock clean
+.PHONY: explorer site-pages help environment demo replication publish freeze report status test pytest test-slurm test-skpro check-sources comparison lint golden bench format notebook docs site lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -50,6 +50,7 @@ replication: environment ## draw everything again from the published results, an
 	@python -m qrt_study report report.html
 	@diff --recursive --brief --exclude README.md figures_published/paper paper_figures
 	@diff --recursive --brief figures_published/released replication/released
+	@cmp figures_published/article.pdf article/article.pdf
 	@echo "Every file in figures_published/ equals the published one (paper_figures/, replication/released/)."
 
 # Drawn in a folder of its own, from what was packed and nothing else, as everybody else will draw it.
@@ -62,6 +63,7 @@ publish: environment ## pack the finished results of the study in STUDY (this fo
 	@find paper_figures replication/released -type f ! -name README.md -delete
 	@cp "$$drawn"/figures_published/paper/* paper_figures/
 	@cp "$$drawn"/figures_published/released/* replication/released/
+	@cp "$$drawn"/figures_published/article.pdf article/
 	@python -m qrt_study.documents.published
 
 freeze: environment ## freeze the claims before a run: those that change later are marked
@@ -98,8 +100,12 @@ $(ENVIRONMENT)-%/complete: | requirements.lock pyproject.toml
 test-skpro: $(ENVIRONMENT)-skpro/complete ## skpro's own checks of the adapter, in an environment of its own
 	@$(ENVIRONMENT)-skpro/bin/python -m pytest tests/estimator/test_skpro_adapter.py
 
-comparison: $(ENVIRONMENT)-comparison/complete ## measure NGBoost, CatBoost, crepes and MAPIE beside QRT (QRT_MIRROR=folder with the datasets)
-	@$(ENVIRONMENT)-comparison/bin/python benchmarks/comparison.py
+check-sources: environment ## ask OpenML and UCI whether they still have every dataset of the sheet (a minute; downloads nothing)
+	@python -m qrt_study check_sources
+
+comparison: environment $(ENVIRONMENT)-comparison/complete ## measure other packages beside QRT (QRT_MIRROR=folder with the datasets)
+	@$(ENVIRONMENT)-comparison/bin/python benchmarks/comparison.py --measure-only
+	@python benchmarks/comparison.py --page
 
 lint: environment ## ruff, mypy, snakefmt, snakemake --lint
 	@ruff check .
@@ -127,10 +133,28 @@ notebook: environment ## run the notebook in examples/ again, in place
 docs: environment ## rebuild docs/configuration.md, docs/results.md and the switches of docs/protocol.md from the code
 	@python -m qrt_study.documents.from_code
 
+# The documents and published files side by side as they are in the repository, so that links hold in both places.
+SITE := *.md docs examples config/README.md replication/README.md replication/*.yaml replication/released paper_figures article CITATION.cff LICENSE codecheck.yml
+BUILD ?= build
+EXPLORER ?= figures_published/explorer.html
+site: environment explorer site-pages ## the documents, figures, article and explorer as a site in build/site
+	@echo "The site: file://$(CURDIR)/$(BUILD)/site/index.html"
+
+explorer:
+	@$(PUBLISHED) -- $(EXPLORER)
+
+site-pages:
+	@rm -rf $(BUILD) && mkdir -p $(BUILD)/source
+	@git ls-files $(SITE) | xargs cp --parents --target-directory $(BUILD)/source
+	@cp $(EXPLORER) $(BUILD)/source/
+	@NO_MKDOCS_2_WARNING=1 SITE_SOURCE=$(abspath $(BUILD))/source mkdocs build --quiet --strict --site-dir $(abspath $(BUILD))/site
+	@cp paper_figures/table*.md $(BUILD)/site/paper_figures/ # MkDocs makes pages of them, scorecards link the files
+	@cp replication/released/table*.md $(BUILD)/site/replication/released/
+
 lock: environment ## rebuild requirements.lock from .venv
 	@grep '^#' requirements.lock > .lock.partial
 	@python -m pip freeze --all --exclude pip --exclude-editable | sed 's/+cpu$$//' | sort -f >> .lock.partial
 	@mv .lock.partial requirements.lock
 
 clean: ## remove the demo and the environments (never data/ or results/)
-	@rm -rf .venv .venvs demo
+	@rm -rf .venv .venvs demo build

@@ -1,8 +1,9 @@
-"""QRT beside NGBoost, CatBoost, crepes and MAPIE, on six of the study's datasets with its splits: `make comparison`.
+"""QRT beside other packages, untuned, on the study's smaller datasets with its splits: `make comparison`.
 
-Measures what benchmarks/comparison.csv does not have yet, adds it there, and writes docs/comparison.md from it. Data
-come from the folder QRT_MIRROR, or from OpenML and UCI, and are kept nowhere. `--page` only writes the page, which
-needs none of the packages.
+Measures what benchmarks/comparison.csv does not have yet, adds it there, and writes docs/comparison.md and
+docs/comparison_datasets.md from it. An interrupted measurement is continued: each dataset and split has a file in
+benchmarks/results/comparison until all is added. Data come from the folder QRT_MIRROR, or from OpenML and UCI, and are
+kept nowhere. `--page` only writes the pages, which needs none of the packages.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 import qrt
-from comparison_page import DATASETS, TABLE, page
+from comparison_page import DATASETS, MOST_ROWS, TABLE, complete, diagrams, pages
 from qrt.atomic import write_text
 from qrt.engine.split import SplitData
 from qrt.errors import UserError
@@ -33,20 +34,21 @@ from qrt_study.data.fetch import fetch
 from qrt_study.data.prepared_store import prepare_dataset
 from qrt_study.data.split_store import load_split
 
-Key = tuple[str, int, str]  # dataset, split and contender
-
-PAGE = Path(__file__).resolve().parent.parent / "docs/comparison.md"
+PROJECT = Path(__file__).resolve().parent.parent
+DOCS = PROJECT / "docs"
+RESULTS = PROJECT / "benchmarks/results/comparison"
 
 
 @dataclass(frozen=True)
 class SplitParts:
-    """A split of the study, with x standardised and y in its own units."""
+    """A split of the study, with x standardised and y in its own units; of large parts the first MOST_ROWS rows."""
 
     data: SplitData
 
     def rows(self, *parts: str) -> tuple[np.ndarray, np.ndarray]:
         """x and y of some parts, one after the other."""
-        x, y = (np.concatenate(arrays) for arrays in zip(*map(self.data.part, parts), strict=True))
+        capped = ([array[: MOST_ROWS[part]] for array in self.data.part(part)] for part in parts)
+        x, y = (np.concatenate(arrays) for arrays in zip(*capped, strict=True))
         return x.astype(np.float64), y.astype(np.float64) * self.data.y_scale + self.data.y_mean
 
 
@@ -70,41 +72,74 @@ def prepared_dataset(name: str, folder: Path) -> Path:
     return out
 
 
-def measured(name: str, split: int, folder: Path, known: set[Key]) -> Iterator[dict[str, object]]:
-    """A row for each contender whose result is not known yet."""
+def measured(name: str, split: int, folder: Path, known: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """A row for each contender whose result is not known yet, or was measured with other settings."""
     from contenders import CONTENDERS
 
-    missing = [one for one in CONTENDERS if (name, split, one.name) not in known]
+    have = set(known.loc[(known["dataset"] == name) & (known["split"] == split), "settings"])
+    missing = [one for one in CONTENDERS if one.settings not in have and DATASETS[name] <= one.most_rows]
     if missing and not (folder / name).is_dir():
         prepared_dataset(name, folder)
     for one in missing:
-        parts = SplitParts(load_split(folder / name, split))
-        begin = time.process_time()
-        scored = one.fit(parts, split)
-        seconds = time.process_time() - begin
+        parts = SplitParts(load_split(folder / name, split, "unit"))
+        started = time.process_time()
+        model = one.fit(parts, split)
+        fitted = time.process_time()
+        x, y = parts.rows("test")
+        predicted = model(x)
+        seconds = {"fit_seconds": fitted - started, "predict_seconds": time.process_time() - fitted}
         row = {"dataset": name, "split": split, "method": one.name, "package": one.package}
         row |= {"version": qrt.__version__ if one.package == "qrt" else version(one.package), "settings": one.settings}
-        yield row | scored(*parts.rows("test")) | {"fit_cpu_seconds": round(seconds, 1)}
+        yield row | predicted.scored(y) | seconds
 
 
 def main() -> None:
-    """Measure what is missing, and write the page."""
+    """Measure what is missing, and write the pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--splits", type=int, default=3, help="splits 0, 1, ... of the study (default: 3)")
-    parser.add_argument("--page", action="store_true", help="measure nothing, write docs/comparison.md")
-    parser.add_argument("--out", type=Path, default=PAGE, help="where to write the page")
+    parser.add_argument("--splits", type=int, default=5, help="splits 0, 1, ... of the study (default: 5)")
+    parser.add_argument("--datasets", nargs="*", default=list(DATASETS), help="some of the datasets")
+    parser.add_argument("--page", action="store_true", help="measure nothing, write the pages")
+    parser.add_argument("--measure-only", action="store_true", help="write no pages, which need the study's packages")
+    parser.add_argument("--out", type=Path, default=DOCS, help="folder to write the pages to")
     options = parser.parse_args()
-    table = pd.read_csv(TABLE) if TABLE.is_file() else pd.DataFrame(columns=["dataset", "split", "method"])
     if not options.page:
         warnings.simplefilter("ignore")  # of the packages, about their own dependencies
-        known = set(table[["dataset", "split", "method"]].itertuples(index=False, name=None))
         with tempfile.TemporaryDirectory() as folder:
-            for split, name in itertools.product(range(options.splits), DATASETS):
-                for row in measured(name, split, Path(folder), known):
-                    print(name, split, row["method"], row["fit_cpu_seconds"], file=sys.stderr, flush=True)
-                    table = pd.concat([table, pd.DataFrame([row])], ignore_index=True)
-                    write_text(TABLE, table.to_csv(index=False, float_format="%.6g"))
-    write_text(options.out, page(table))
+            for split, name in itertools.product(range(options.splits), options.datasets):
+                _measure(name, split, Path(folder))
+        _write_table()
+    if options.measure_only:
+        return
+    table = pd.read_csv(TABLE)
+    for file, text in pages(table).items():
+        write_text(options.out / file, text)
+    diagrams(complete(table), options.out / "comparison.png")
+
+
+def _measure(name: str, split: int, folder: Path) -> None:
+    """Measure what is missing of a dataset and split, row by row into its file."""
+    file = RESULTS / f"{name}.{split}.csv"
+    own = _read(file)
+    for row in measured(name, split, folder, pd.concat([_read(TABLE), own])):
+        print(name, split, row["method"], f"{row['fit_seconds']:.1f} s", file=sys.stderr, flush=True)
+        own = pd.concat([own, pd.DataFrame([row])], ignore_index=True)
+        write_text(file, own.to_csv(index=False, float_format="%.6g"))
+
+
+def _write_table() -> None:
+    """Add all new rows to the table: of each dataset, split and method the last one, of methods that are compared."""
+    from contenders import CONTENDERS
+
+    place = {one.name: number for number, one in enumerate(CONTENDERS)}
+    rows = pd.concat([_read(TABLE), *map(_read, sorted(RESULTS.glob("*.csv")))])
+    rows = rows[rows["method"].isin(place)].drop_duplicates(["dataset", "split", "method"], keep="last")
+    keys = [rows["dataset"].map(list(DATASETS).index), rows["split"], rows["method"].map(place)]
+    rows = rows.iloc[np.lexsort(keys[::-1])]
+    write_text(TABLE, rows.to_csv(index=False, float_format="%.6g"))
+
+
+def _read(table: Path) -> pd.DataFrame:
+    return pd.read_csv(table) if table.is_file() else pd.DataFrame(columns=["dataset", "split", "method", "settings"])
 
 
 if __name__ == "__main__":

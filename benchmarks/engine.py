@@ -218,8 +218,8 @@ def base_to_products() -> Ratio:
     data = generated(BATCH, FEATURES, validation=16)
     x, y = (torch.from_numpy(array) for array in data.part("train"))
     settings = TrainingSettings()
-    stack = Stack(build_network(BASE, FEATURES, settings), [BASE], settings, 0, batch_rows=BATCH, map_rows=BATCH)
-    step, rows = TrainingStep(stack, x, y, settings, 0), torch.randperm(BATCH)
+    stack = Stack(build_network(BASE, FEATURES, settings), [BASE], settings, [0], batch_rows=BATCH, map_rows=BATCH)
+    step, rows = TrainingStep(stack, x, y, settings), torch.randperm(BATCH)
     whole, bare = best_seconds(lambda: step(rows), bare_products(), repeats=25, calls=20)
     return Ratio(
         "BASE step / its bare matrix products",
@@ -269,8 +269,8 @@ def resnet_to_products(form: ResNetForm = "paper") -> Ratio:
     settings = TrainingSettings(resnet_form=form)
     variants = [Variant(base_model="resnet")] * networks
     network = build_network(variants[0], FEATURES, settings)
-    stack = Stack(network, variants, settings, 0, batch_rows=BATCH, map_rows=BATCH)
-    step, rows = TrainingStep(stack, x, y, settings, 0), torch.randperm(BATCH)
+    stack = Stack(network, variants, settings, [0] * len(variants), batch_rows=BATCH, map_rows=BATCH)
+    step, rows = TrainingStep(stack, x, y, settings), torch.randperm(BATCH)
     whole, bare = best_seconds(lambda: step(rows), resnet_products(form, networks), repeats=8)
     return Ratio(
         f"ResNet step / its bare matrix products, {form} form",

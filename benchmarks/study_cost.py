@@ -13,18 +13,20 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from measuring import PROJECT
 from qrt.methods import BASE_MODELS
 from qrt_study.documents.job_costs import (
     CLOSE,
     GROUPINGS,
-    Finished,
-    Processor,
-    Summary,
+    by_processor,
     finished_jobs,
+    hours_at_their_pace,
     jobs_on_a_split,
-    processors,
+    pace,
+    pace_of_base_models,
+    summaries,
     whole_study,
 )
 from qrt_study.plan.protocol import PROTOCOLS
@@ -55,44 +57,35 @@ def print_costs() -> None:
             print(f"{protocol:9} {scope:11}" + counts + "".join(f"{value:12.1f}" for value in numbers))
 
 
-def print_comparison(found: list[Finished], *, every: bool) -> None:
+def print_comparison(found: pd.DataFrame, *, every: bool) -> None:
     """What finished jobs took beside the formula: by stage, by kind of family, by size of the data, and each job."""
     if every:
         print(f"{'job':80}{'CPU s':>9}{'formula':>9}{'epochs':>8}{'formula':>9}  processor")
-        for job in found:
+        for job in found.itertuples():
             name = f"{job.stage} {job.dataset}, split {job.split}, {job.family}"
             epochs = " " * 17 if np.isnan(job.epochs) else f"{job.epochs:8.0f}{job.expected_epochs:9.0f}"
-            print(f"{name:80}{job.seconds:9.1f}{job.expected_seconds:9.1f}{epochs}  {job.processor}")
-    for processor in processors(found):
-        print(f"\n{processor.name}: pace {processor.pace:.2f}")
+            print(f"{name:80}{job.seconds:9.1f}{job.expected_seconds:9.1f}{epochs}  {job.cpu}")
+    for processor, jobs in by_processor(found):
+        print(f"\n{processor}: pace {pace(jobs):.2f}")
         columns = ("jobs", "median", "close", "to pace", "epochs", "per epoch", "CPU-hours", "formula")
         print(f"{'CPU seconds / formula':50}" + "".join(f"{column:>11}" for column in columns))
-        for one in processor.summaries(*GROUPINGS):
-            print_summary(one)
-        print_expected_costs(processor)
+        for one in summaries(jobs, *GROUPINGS).itertuples():
+            shares = "".join(f"{share:11.0%}" for share in (one.close, one.close_to_pace))
+            ratios = (f"{value:11.2f}" if np.isfinite(value) else f"{'':11}" for value in (one.epochs, one.per_epoch))
+            numbers = f"{shares}{''.join(ratios)}{one.hours:11.2f}{one.expected_hours:11.2f}"
+            print(f"{one.Index:50}{one.jobs:11}{one.ratio:11.2f}{numbers}")
+        paces = pace_of_base_models(jobs).items()
+        print("CPU-hours measured / formula: " + "; ".join(f"{name} {of_model:.2f}" for name, of_model in paces))
+        for scope in SCOPES:
+            hours = hours_at_their_pace(jobs, whole_study(PROJECT, "paper", scope))
+            if hours is None:
+                print(f"paper, {scope}: not every base model was measured")
+            else:
+                print(f"paper, {scope}: {hours[0]:.0f} CPU-hours of training, {hours[1]:.0f} of evaluation")
     print(
         f"\nclose, to pace: within a factor of {CLOSE} of the formula, and of the formula times the pace; "
         "epochs, per epoch: median ratios of epochs and of seconds for each"
     )
-
-
-def print_summary(one: Summary) -> None:
-    """A line on some jobs."""
-    shares = "".join(f"{share:11.0%}" for share in (one.close, one.close_to_pace))
-    ratios = "".join(f"{value:11.2f}" if np.isfinite(value) else f"{'':11}" for value in (one.epochs, one.per_epoch))
-    print(f"{one.name:50}{one.jobs:11}{one.ratio:11.2f}{shares}{ratios}{one.hours:11.2f}{one.expected_hours:11.2f}")
-
-
-def print_expected_costs(processor: Processor) -> None:
-    """The paper's protocol on all datasets at the measured pace of each base model."""
-    paces = processor.pace_of_base_models
-    print("CPU-hours measured / formula: " + "; ".join(f"{name} {pace:.2f}" for name, pace in paces.items()))
-    for scope in SCOPES:
-        hours = processor.expected_hours(whole_study(PROJECT, "paper", scope))
-        if hours is None:
-            print(f"paper, {scope}: not every base model was measured")
-        else:
-            print(f"paper, {scope}: {hours[0]:.0f} CPU-hours of training, {hours[1]:.0f} of evaluation")
 
 
 def main() -> None:
@@ -102,7 +95,7 @@ def main() -> None:
     parser.add_argument("--every", action="store_true", help="each job, too")
     options = parser.parse_args()
     if options.measured:
-        print_comparison(list(finished_jobs(PROJECT, options.study)), every=options.every)
+        print_comparison(finished_jobs(PROJECT, options.study), every=options.every)
     else:
         print_costs()
 

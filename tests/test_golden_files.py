@@ -75,7 +75,7 @@ def test_moved_values_are_stored_under_a_new_version_alone(tmp_path: Any) -> Non
 
 
 def test_other_metric_and_other_preparation_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qrt.engine.evaluation.pce_levels", lambda pits: pits.mean())
+    monkeypatch.setattr("qrt.engine.evaluation.pce_levels", lambda pits, weights=None: pits.mean())
     assert "pce_levels" in EVALUATION.complaint(EVALUATION.stored(), golden_stages.golden_evaluation())
     monkeypatch.setattr("qrt_study.data.prepare.np.float32", np.float64)
     assert "x_sha256" in PREPARATION.complaint(PREPARATION.stored(), golden_stages.golden_preparation())

@@ -10,11 +10,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from qrt.estimator.inner_model import predict_distribution
     from qrt.estimator.recalibrator import QuantileRecalibrator
     from qrt.estimator.regressor import QRTRegressor
     from qrt.estimator.wrapped_arrays import distribution_from_quantiles, distribution_from_samples
 
-__all__ = ["QRTRegressor", "QuantileRecalibrator", "distribution_from_quantiles", "distribution_from_samples"]
+__all__ = [
+    "QRTRegressor",
+    "QuantileRecalibrator",
+    "distribution_from_quantiles",
+    "distribution_from_samples",
+    "predict_distribution",
+]
 __version__ = "0.1.0"
 
 _PLACES = {  # imported when asked for: `import qrt` stays light
@@ -22,6 +29,7 @@ _PLACES = {  # imported when asked for: `import qrt` stays light
     "QuantileRecalibrator": "qrt.estimator.recalibrator",
     "distribution_from_quantiles": "qrt.estimator.wrapped_arrays",
     "distribution_from_samples": "qrt.estimator.wrapped_arrays",
+    "predict_distribution": "qrt.estimator.inner_model",
 }
 
 

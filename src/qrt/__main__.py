@@ -7,6 +7,7 @@ import sys
 
 from qrt import predict_command
 from qrt.errors import UserError
+from qrt.text.terminal import printable
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -23,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         predict_command.run(command_line().parse_args(arguments))
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(printable(f"error: {error}"), file=sys.stderr)
         return 2
     return 0
 

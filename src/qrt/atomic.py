@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import glob
 import json
 import os
@@ -13,6 +14,7 @@ from typing import Any
 
 from qrt.errors import UserError
 
+_PARTIAL = ".partial"
 _AGAIN = "run the same command again, and what is missing is rebuilt."
 
 
@@ -22,17 +24,16 @@ def whole_file(path: Path) -> Iterator[Path]:
     partial: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
-        os.close(handle)
-        partial = Path(name)
-        yield partial
-        with partial.open("rb") as written:
-            os.fsync(written.fileno())
-        # mkstemp makes private files; results are to be read by everyone the umask allows.
-        umask = os.umask(0)
-        os.umask(umask)
-        partial.chmod(0o666 & ~umask)
-        os.replace(partial, path)
+        partial, handle = _new_partial(path)
+        with os.fdopen(handle):  # which holds its lock
+            yield partial
+            with partial.open("rb") as written:
+                os.fsync(written.fileno())
+            # mkstemp makes private files; results are to be read by everyone the umask allows.
+            umask = os.umask(0)
+            os.umask(umask)
+            partial.chmod(0o666 & ~umask)
+            os.replace(partial, path)
         _remove_leftovers(path)
     except OSError as error:
         # Arrow has its own words for an error number; those of the system are better known.
@@ -46,10 +47,23 @@ def whole_file(path: Path) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
+def _new_partial(path: Path) -> tuple[Path, int]:
+    """A temporary file beside `path` and its open handle, locked: the lock ends with the process, however it ends."""
+    while True:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_PARTIAL, dir=path.parent)
+        with contextlib.suppress(OSError):  # a file system without locks, on which leftovers stay
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.path.exists(name):  # else another process took it for a leftover before it was locked
+            return Path(name), handle
+        os.close(handle)
+
+
 def _remove_leftovers(path: Path) -> None:
-    """Remove what a writer of the same file left that was killed half-way."""
-    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
-        leftover.unlink(missing_ok=True)
+    """Remove what writers of the same file left that were killed half-way; those of living ones are locked."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*{_PARTIAL}"):
+        with contextlib.suppress(OSError), leftover.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            leftover.unlink(missing_ok=True)
 
 
 def set_aside(path: Path, reason: str) -> UserError:

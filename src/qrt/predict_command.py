@@ -8,8 +8,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qrt.text.terminal import printable
+
 if TYPE_CHECKING:
-    from qrt.estimator.own_tables import KnownRows
+    from collections.abc import Sequence
+
+    from qrt.estimator.diagnosis import Diagnosis
     from qrt.estimator.regressor import QRTRegressor
 
 DEFAULT_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -18,10 +22,10 @@ FOR_FITTING: dict[str, Any] = {
     "target": None,
     "page": None,
     "save_model": None,
-    "method": "QRTC",
+    "method": None,
     "drop": [],
     "categorical": [],
-    "drop_missing_rows": False,
+    "drop_few_valued": False,
     "max_epochs": 5000,
     "seed": 0,
 }
@@ -37,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="CSV file for the predictions, one line for each row")
     parser.add_argument("--page", type=Path, help="HTML page on calibration; without it beside --out")
     parser.add_argument("--save-model", type=Path, metavar="FILE", help="keep the fitted model, for --model")
-    parser.add_argument("--method", help="a method of the paper, such as QRC or BASE (default: QRTC)")
+    parser.add_argument("--method", help="ensemble (the default), or a method of the paper, such as QRTC or BASE")
     parser.add_argument("--coverage", type=float, default=0.9, help="probability of the interval (default: 0.9)")
     parser.add_argument(
         "--quantiles",
@@ -50,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--drop", nargs="+", metavar="COLUMN", help="columns to leave out")
     parser.add_argument("--categorical", nargs="+", metavar="COLUMN", help="numbers that are categories")
     parser.add_argument("--keep", nargs="+", default=[], metavar="COLUMN", help="columns of --new to copy to --out")
-    parser.add_argument("--drop-missing-rows", action="store_true", help="leave out rows of --data with missing values")
+    parser.add_argument("--drop-few-valued", action="store_true", help="leave out numbers with less than ten values")
     parser.add_argument("--max-epochs", type=int, help="the longest training")
     parser.add_argument("--seed", type=int, help="which rows are held out, and the random start")
     parser.set_defaults(**FOR_FITTING)
@@ -60,11 +64,11 @@ def run(options: argparse.Namespace) -> None:
     """Fit or load a model, write predictions and the page, and say what was written."""
     from qrt.atomic import whole_file
     from qrt.estimator.own_tables import read_known_rows, read_new_rows
-    from qrt.estimator.prediction_job import columns_of_numbers, predicted_rows
+    from qrt.estimator.prediction_job import columns_of_numbers, fit_to_known_rows, predicted_rows
     from qrt.estimator.regressor import QRTRegressor
 
     _check(options)
-    written: list[str] = []
+    fitted: Diagnosis | None = None
     if options.model is not None:
         model = QRTRegressor.load(options.model)
         new = read_new_rows(options.new, model.columns_.labels, columns_of_numbers(model), options.keep)
@@ -74,48 +78,47 @@ def run(options: argparse.Namespace) -> None:
             options.target,
             drop=options.drop,
             categorical=options.categorical,
-            drop_missing=options.drop_missing_rows,
+            drop_few_valued=options.drop_few_valued,
         )
         # Before training, so that a mistake in the new rows costs no time.
         new = read_new_rows(options.new, list(known.features), known.numbers, options.keep)
-        model = _fitted(options, known, written)
+        for note in known.notes:
+            _log(f"{options.data}: {note}")
+        method = {} if options.method is None else {"method": options.method}
+        model, fitted = fit_to_known_rows(
+            options.data, known, options.seed, _log, max_epochs=options.max_epochs, **method
+        )
+        print(f"Held back to check the model: {fitted}")
     for note in new.notes:
         _log(note)
     table = predicted_rows(options.new, model, new, _log, coverage=options.coverage, levels=options.quantiles)
     with whole_file(options.out) as partial:
         table.to_csv(partial, index=False)
-    print("\n".join([f"{options.out}: predictions of {len(table)} rows", *written]))
+    print(f"{options.out}: predictions of {len(table)} rows")
+    if options.save_model is not None:
+        model.save(options.save_model)
+        print(f"{options.save_model}: the model")
+    if fitted is not None:
+        _write_page(options, known.notes, model, fitted)
 
 
-def _fitted(options: argparse.Namespace, known: KnownRows, written: list[str]) -> QRTRegressor:
-    """The model of the known rows, with its page and file, which are noted in `written`."""
+def _write_page(options: argparse.Namespace, notes: Sequence[str], model: QRTRegressor, diagnosis: Diagnosis) -> None:
+    """Write the page on calibration; last, since the predictions must not wait for its pictures."""
     from qrt.atomic import write_text
     from qrt.estimator.calibration_page import calibration_page
-    from qrt.estimator.prediction_job import fit_to_known_rows
 
-    for note in known.notes:
-        _log(f"{options.data}: {note}")
-    parameters = {"method": options.method, "categorical": options.categorical or None}
-    model, diagnosis = fit_to_known_rows(
-        options.data, known, options.seed, _log, max_epochs=options.max_epochs, **parameters
-    )
-    print(f"Held back to check the model: {diagnosis}")
     page = _page(options)
     notes = [
         f"Data: {options.data.name}, target {options.target}",
-        *known.notes,
-        f"Method {options.method}, {model.n_iter_} epochs, seed {options.seed}",
+        *notes,
+        f"Method {model.method}, {model.n_iter_} epochs, seed {options.seed}",
     ]
     write_text(page, calibration_page(diagnosis, f"Calibration of {options.target}", notes, page.name))
-    written.append(f"{page}: calibration on held-out rows")
-    if options.save_model is not None:
-        model.save(options.save_model)
-        written.append(f"{options.save_model}: the model")
-    return model
+    print(f"{page}: calibration on held-out rows")
 
 
 def _log(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(printable(line), file=sys.stderr, flush=True)
 
 
 def _check(options: argparse.Namespace) -> None:

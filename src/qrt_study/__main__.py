@@ -1,15 +1,15 @@
 """The commands that the rules of the workflow call: `python -m qrt_study COMMAND ...`.
 
-Each is the function `run` of a module of `qrt_study.commands`. Its signature is its command line: parameters before
-`*` are positional, the others are options, and the annotation says how a value is read.
+`qrt_study.commands` says which function each is. Its signature is its command line: parameters before `*` are
+positional, the others are options, and the annotation says how a value is read.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import inspect
 import json
-import pkgutil
 import resource
 import sys
 import types
@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from qrt.errors import UserError
-from qrt_study import commands
+from qrt.text.terminal import printable
+from qrt_study.commands import COMMANDS
 from qrt_study.plan.config import StudyConfig
 from qrt_study.plan.family import Family
+from qrt_study.running.caller import end_with_caller
 
 _READ: dict[Any, Callable[[str], Any]] = {
     StudyConfig: lambda text: StudyConfig.from_facts(json.loads(text)),
@@ -35,21 +37,24 @@ _LONG = ("train", "evaluate", "time")  # commands whose log ends with what they 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; a user's mistake becomes one message and status 2."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    known = [module.name for module in pkgutil.iter_modules(commands.__path__)]
     parser = argparse.ArgumentParser(prog="python -m qrt_study", description=__doc__)
     parsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    asked = [name for name in known if name in arguments[:1]]
-    for name in asked or known:  # importing a command takes time, so only the one that is asked for
-        command = import_module(f"{commands.__name__}.{name}")
+    asked = [name for name in COMMANDS if name in arguments[:1]]
+    for name in asked or COMMANDS:  # importing a command takes time, so only the one that is asked for
+        module, _, function = COMMANDS[name].rpartition(":")
+        command = getattr(import_module(f"qrt_study.{module or 'commands'}"), function or name)
         words = (command.__doc__ or "").splitlines()[0]
         command_parser = parsers.add_parser(name, help=words, description=words)
-        add_arguments(command_parser, command.run)
-        command_parser.set_defaults(run=command.run)
+        add_arguments(command_parser, command)
+        command_parser.set_defaults(run=command)
+    if asked == ["figure"]:
+        gc.disable()  # the process ends with the picture; looking for unused objects would take a tenth of its time
     options = vars(parser.parse_args(arguments))
+    end_with_caller()
     try:
         options.pop("run")(**options)
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(printable(f"error: {error}"), file=sys.stderr)
         return 2
     if arguments[0] in _LONG:
         print(what_it_took(), flush=True)

@@ -142,9 +142,9 @@ def one_network(variant: Variant, batch: int = 48, **changes: Any) -> Case:
     data = small_split(train=96)
     x, y = (torch.from_numpy(part) for part in data.part("train"))
     settings = TrainingSettings(batch_size=batch, **changes)
-    stack = Stack(MLP(x.shape[1], 3, settings.dropout), [variant], settings, SEED, batch_rows=batch, map_rows=len(x))
-    Validation((x, y), (x, y), settings, SEED).fix_initial_centres(stack)
-    return Case(settings, stack, TrainingStep(stack, x, y, settings, SEED), x, y, torch.arange(batch) * 2)
+    stack = Stack(MLP(x.shape[1], 3, settings.dropout), [variant], settings, [SEED], batch_rows=batch, map_rows=len(x))
+    Validation((x, y), (x, y), settings, [SEED]).fix_initial_centres(stack)
+    return Case(settings, stack, TrainingStep(stack, x, y, settings), x, y, torch.arange(batch) * 2)
 
 
 def reference(case: Case, variant: Variant) -> tuple[Tensor, dict[str, Tensor]]:
@@ -237,10 +237,10 @@ def losses_and_gradients(**switches: Any) -> tuple[Tensor, dict[str, Tensor]]:
     data = small_split(train=512)
     x, y = (torch.from_numpy(part) for part in data.part("train"))
     settings = TrainingSettings(**switches)
-    stack = Stack(MLP(x.shape[1], 3), kinds, settings, SEED, batch_rows=len(x), map_rows=len(x))
-    Validation((x, y), (x, y), settings, SEED).fix_initial_centres(stack)
+    stack = Stack(MLP(x.shape[1], 3), kinds, settings, [SEED] * len(kinds), batch_rows=len(x), map_rows=len(x))
+    Validation((x, y), (x, y), settings, [SEED] * len(kinds)).fix_initial_centres(stack)
     assert len(stack.passes(len(x))) > 1
-    losses = TrainingStep(stack, x, y, settings, SEED)(torch.arange(len(x)))
+    losses = TrainingStep(stack, x, y, settings)(torch.arange(len(x)))
     return losses, stack.gradients.views
 
 

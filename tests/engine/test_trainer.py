@@ -336,8 +336,8 @@ def rows_of_maps(variants: list[Variant], validations: int, data: SplitData) -> 
     x, y = (torch.from_numpy(array) for array in data.part("train"))
     settings = TrainingSettings(map_rows_outside="map_size")
     network = build_network(BASE, x.shape[1], settings)
-    stack = Stack(network, variants, settings, 0, batch_rows=len(x), map_rows=len(x))
-    validation = Validation((x, y), (x, y), settings, 0)
+    stack = Stack(network, variants, settings, [0] * len(variants), batch_rows=len(x), map_rows=len(x))
+    validation = Validation((x, y), (x, y), settings, [0] * len(variants))
     outputs = network.forward(stack.tensors(0, 1), x, None)[0][0].T
     pits = predictive_from_outputs(outputs).pit(y.double())
     found = []
@@ -542,3 +542,21 @@ def test_variants_have_stable_ids_an_order_and_work_as_keys() -> None:
     backwards = EVERY_KIND[::-1]
     assert sorted(backwards) == sorted(EVERY_KIND)
     assert sorted([QRT, BASE]) == [BASE, QRT]
+
+
+@pytest.mark.parametrize("base_model", ["mlp", "resnet"])
+@pytest.mark.parametrize("changes", [{}, SWITCHED])
+def test_networks_with_seeds_of_their_own_become_what_they_are_alone(base_model: Any, changes: dict[str, Any]) -> None:
+    data, settings = small_split(75), TrainingSettings(max_epochs=8, patience=2, **changes)
+    kinds = [BASE, QRT, SAMPLED, QRI, QRG, QRL] if base_model == "mlp" else [BASE, QRT]
+    variants = [replace(one, base_model=base_model) for one in kinds for _ in range(2)]
+    seeds = [number % 2 + 5 for number in range(len(variants))]
+    together = train_stack(data, variants, settings, 0, seeds=seeds)
+    for variant, seed, network in zip(variants, seeds, together, strict=True):
+        (alone,) = train_stack(data, [variant], settings, seed)
+        assert (network.epochs, network.selected_epoch) == (alone.epochs, alone.selected_epoch)
+        # By rounding only, as with any company.
+        assert network.best_value == pytest.approx(alone.best_value, abs=1e-4)
+        for name, tensor in alone.parameters.items():
+            torch.testing.assert_close(network.parameters[name], tensor, rtol=0, atol=2e-3)
+    assert together[0].best_value != pytest.approx(together[1].best_value, abs=1e-3)

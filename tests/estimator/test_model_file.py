@@ -58,6 +58,21 @@ def test_loaded_model_knows_columns_and_categories(saved: Path) -> None:
         model.predict(pd.DataFrame(np.zeros((1, 4)), columns=list("wxyz")))
 
 
+def test_file_from_before_missing_values_were_taken_is_loaded(saved: Path, tmp_path: Path) -> None:
+    facts, arrays = read_model_file(saved)
+    del facts["columns"]["missing"]
+    write_model_file(tmp_path / "old.qrt", facts, arrays)
+    old, model = QRTRegressor.load(tmp_path / "old.qrt"), QRTRegressor.load(saved)
+    assert old.columns_.missing == ()
+    frame = pd.DataFrame({"a": [0.1, 0.5], "b": 0.2, "c": -0.5, "colour": "red"})
+    np.testing.assert_array_equal(old.predict_quantiles(frame), model.predict_quantiles(frame))
+    for missing in ([True], "yes", [1, 0, 0, 0]):
+        facts["columns"]["missing"] = missing
+        write_model_file(tmp_path / "wrong.qrt", facts, arrays)
+        with pytest.raises(UnusableInput, match=r"wrong\.qrt: not a model"):
+            QRTRegressor.load(tmp_path / "wrong.qrt")
+
+
 def test_random_state_that_is_no_number_is_saved_as_the_seed_that_came_from_it(tmp_path: Path) -> None:
     x, y, _ = heteroscedastic(60)
     model = QRTRegressor(**(FAST | {"random_state": np.random.RandomState(5)})).fit(x, y)
@@ -86,9 +101,23 @@ def test_file_that_is_not_there_or_a_folder_is_refused(tmp_path: Path) -> None:
             QRTRegressor.load(path)
 
 
+def test_model_of_the_first_format_predicts_as_it_did() -> None:
+    x, _, _ = heteroscedastic(60)
+    frame = pd.DataFrame(x, columns=list("abc")).assign(colour=np.where(x[:, 0] > 0, "red", "blue"))
+    model = QRTRegressor.load(Path(__file__).parent / "files/format1.qrt")
+    # As printed by the version that wrote the file: QRTRegressor(bandwidth=(0.1, 0.2), max_epochs=40, random_state=0).
+    expected = [
+        [-1.006223782584644, 0.262990336822165, 1.4777034760021965],
+        [-1.8434497039535258, -0.25007272515465095, 1.1940516195151412],
+        [-1.1653326345262238, 0.12041334353466625, 1.341725047932526],
+    ]
+    np.testing.assert_allclose(model.predict_quantiles(frame.iloc[:3]), expected, rtol=1e-5)
+    assert (model.method, model.bandwidth_, model.n_iter_) == ("QRTC", 0.2, 38)
+
+
 def test_newer_format_is_refused_with_what_to_do(saved: Path, tmp_path: Path) -> None:
-    (tmp_path / "new.qrt").write_bytes(saved.read_bytes().replace(b"format 1", b"format 2", 1))
-    with pytest.raises(UnusableInput, match=r"has format 2, but this version .* reads format 1"):
+    (tmp_path / "new.qrt").write_bytes(saved.read_bytes().replace(b"format 2", b"format 3", 1))
+    with pytest.raises(UnusableInput, match=r"has format 3, but this version .* up to 2"):
         QRTRegressor.load(tmp_path / "new.qrt")
 
 
@@ -133,6 +162,8 @@ def with_content(path: Path, text: bytes, stored: bytes = b"") -> Path:
         b'{"facts": {}, "arrays": [["a", "<f8", [1.5]]]}',
         b'{"facts": {}, "arrays": [["a", "<f8", [1000000000000]]]}',
         b'{"facts": {}, "arrays": [["a", "<f8", [4294967296, 4294967296]]]}',
+        b'{"facts": {}, "arrays": [["a", "<f8", [0, 9223372036854775808]]]}',
+        b'{"facts": {}, "arrays": [["a", "<f8", [' + b"1, " * 100 + b"0]]]}",
         b'{"facts": {}, "arrays": [["a", "<f8"]]}',
         b'{"facts": {}, "arrays": [7]}',
         b'{"facts": {}, "arrays": [["a", "<f8", [0]], ["a", "<f8", [0]]]}',
@@ -182,14 +213,20 @@ def _array(name: str, change: Callable[[np.ndarray], Any]) -> Callable[[dict[str
         _set("maps", 0, "scale", value=1e-300),
         _set("maps", 0, "total", value=-1.0),
         _set("maps", 0, "offset", value=1e9),
+        _set("maps", 0, "offset", value=0.0),
+        _set("maps", 0, "scale", value=1e308),
+        _set("maps", 0, "total", value=5e-324),
+        _set("target", "mean", value=1e308),
+        _set("target", "scale", value=5e-324),
         _set("maps", value={}),
         _set("maps", value=[]),
-        _set("network", "variant", "components", value=10**9),
-        _set("network", "variant", "components", value=True),
-        _set("network", "variant", "base_model", value="os.system"),
-        _set("network", "variant", "units", value=5),
-        _set("network", "variant", value=None),
-        _set("network", "epochs", value="many"),
+        _set("networks", 0, "variant", "components", value=10**9),
+        _set("networks", 0, "variant", "components", value=True),
+        _set("networks", 0, "variant", "base_model", value="os.system"),
+        _set("networks", 0, "variant", "units", value=5),
+        _set("networks", 0, "variant", value=None),
+        _set("networks", 0, "epochs", value="many"),
+        _set("networks", value=[]),
         _set("columns", "labels", value=["a"]),
         _set("columns", "labels", value=[1, 2, 3, 4]),
         _set("columns", "categories", 3, value=[["red"]]),
@@ -201,12 +238,14 @@ def _array(name: str, change: Callable[[np.ndarray], Any]) -> Callable[[dict[str
         _set("parameters", value={}),
         _set("validation_metrics", value={"nll": {}}),
         _array("x.scales", lambda values: -values),
+        _array("x.scales", lambda values: values * 1e308),
         _array("x.means", lambda values: values[:-1]),
         _array("x.means", lambda values: values * np.nan),
-        _array("network.output.bias", lambda values: values.astype("<f8")),
-        _array("network.output.bias", lambda values: values.T),
-        _array("network.output.bias", lambda values: values * np.inf),
+        _array("network0.output.bias", lambda values: values.astype("<f8")),
+        _array("network0.output.bias", lambda values: values.T),
+        _array("network0.output.bias", lambda values: values * np.inf),
         _array("map0.centres", lambda values: values[::-1]),
+        _array("map0.centres", lambda values: values[1:]),
         _array("map0.centres", lambda values: values * 100),
         _array("map0.centres", lambda values: values[:0]),
         lambda facts, arrays: arrays.pop("x.means"),

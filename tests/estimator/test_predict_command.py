@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +14,12 @@ from scipy import stats
 
 from qrt.__main__ import main
 from qrt.estimator.calibration_page import calibration_page
+from qrt.estimator.columns import learned_columns
 from qrt.estimator.diagnosis import Diagnosis
+from qrt.estimator.own_tables import KnownRows, read_known_rows
 from qrt.estimator.regressor import QRTRegressor
+from qrt_study.data.prepare import prepare
+from qrt_study.data.raw_table import RawTable
 from support.generated_splits import heteroscedastic
 
 METRICS = dict.fromkeys(("nll", "crps", "pce_levels", "rmse", "mae", "sd", "coverage_90", "length_90"), 0.5)
@@ -67,7 +74,7 @@ def test_what_was_written_and_how_good_it_is_are_told(folder: Path, capsys: pyte
     assert "out.csv: predictions of 12 rows" in out
     assert "Held back to check the model: 20 rows" in out
     assert "90 % interval: covers" in out
-    assert "QRTC: 4 network(s), rows: 130 train, 20 validation, 30 calibration" in error
+    assert "ensemble: 8 network(s), rows: 130 train, 20 validation, 30 calibration" in error
     page = (folder / "out.calibration.html").read_text(encoding="utf-8")
     assert "On 20 held-out rows" in page
     assert "data:image/png;base64," in page
@@ -109,20 +116,81 @@ def test_numbers_can_be_categories_and_parquet_is_read_as_well(folder: Path) -> 
     houses(200).assign(zone=np.arange(200) % 3).to_parquet("houses.parquet")
     houses(5).assign(zone=[0, 1, 2, 0, 1]).to_csv("new.csv", index=False)
     assert predict("--categorical", "zone", "--save-model", "model.qrt", data="houses.parquet") == 0
-    assert QRTRegressor.load("model.qrt").columns_.categories[-1] == ("0", "1", "2")
+    columns = QRTRegressor.load("model.qrt").columns_
+    assert dict(zip(columns.labels, columns.categories, strict=True))["zone"] == ("0", "1", "2")
 
 
-def test_rows_with_missing_values_are_refused_or_left_out_as_asked(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_with_missing_values_are_left_out_and_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = houses(200)
     data.loc[[7, 9], "rooms"] = np.nan
+    data.assign(mostly=[np.nan if row % 2 else row for row in range(200)], same=5).to_csv("houses.csv", index=False)
+    assert predict() == 0
+    error = capsys.readouterr().err
+    assert "houses.csv: 2 of 200 rows left out: they have missing values" in error
+    assert "houses.csv: column mostly left out: 50.0% missing, more than 20%" in error
+    assert "houses.csv: column same left out: the same value everywhere" in error
+    assert "houses.csv: column id left out: as asked for" in error
+
+
+def test_table_without_a_complete_row_is_refused_in_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = houses(60)
+    for start, name in enumerate(("size", "rooms", "colour", "price")):  # a sixth of each, which alone would do
+        data.loc[10 * start : 10 * start + 9, name] = None
+    for number in (4, 5):
+        data[f"more{number}"] = np.where(np.arange(60) // 10 == number, np.nan, 1.0 * np.arange(60))
     data.to_csv("houses.csv", index=False)
     message = refused(capsys)
-    assert "houses.csv: 2 of 200 rows have missing values, in rooms (2); the first is data row 8." in message
-    assert "--drop-missing-rows" in message
-    assert predict("--drop-missing-rows") == 0
-    assert "left out as asked: 2 of 200 rows" in capsys.readouterr().err
+    assert "houses.csv: no rows are left: each of 60 rows has a missing value, in" in message
+    assert "rooms (10)" in message
+    assert "--drop" in message
+
+
+def test_features_are_those_that_the_study_compares_methods_on(folder: Path) -> None:
+    generator = np.random.default_rng(0)
+    data = houses(200).assign(
+        few=generator.integers(0, 5, 200),
+        zone=generator.choice([2, 10, 30], 200),
+        garden=generator.choice([True, False], 200),
+        town=[f"town {number % 25}" for number in range(200)],
+        text=[str(number) for number in range(200)],
+    )
+    data.loc[[3, 5], "rooms"] = np.nan
+    for few in (False, True):
+        used = read_known_rows_of(data, few)
+        raw = RawTable(data, "price", categorical=("zone",), unwanted=("id",), rules="openml" if few else "own")
+        prepared = prepare(raw)
+        columns = learned_columns(used.features, used.categorical)
+        np.testing.assert_allclose(columns.encoded(used.features), prepared.x, rtol=1e-6)
+        np.testing.assert_allclose(used.target, prepared.y, rtol=1e-6)
+        assert [name.replace("=", "_") for name in columns.features] == list(prepared.features)
+        assert "town" not in used.features
+        assert ("few" in used.features) != few
+
+
+def read_known_rows_of(data: pd.DataFrame, few: bool) -> KnownRows:
+    data.to_csv("data.csv", index=False)
+    return read_known_rows(Path("data.csv"), "price", drop=["id"], categorical=["zone"], drop_few_valued=few)
+
+
+@pytest.mark.parametrize("backend", ["nonsense", "module://nothing"])
+def test_predictions_are_written_whatever_is_wrong_with_matplotlib(folder: Path, backend: str) -> None:
+    command = ["predict", "--data", "houses.csv", "--target", "price", "--new", "new.csv", "--out", "out.csv"]
+    call = [sys.executable, "-m", "qrt", *command, "--max-epochs", "4", "--method", "BASE"]
+    run = subprocess.run(call, env=os.environ | {"MPLBACKEND": backend}, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert len(pd.read_csv("out.csv")) == 12
+    assert "There is no picture here" in Path("out.calibration.html").read_text(encoding="utf-8")
+
+
+def test_predictions_are_there_before_the_page_is_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object) -> str:
+        raise MemoryError
+
+    monkeypatch.setattr("qrt.estimator.calibration_page.calibration_page", broken)
+    with pytest.raises(MemoryError):
+        predict("--save-model", "model.qrt")
+    assert len(pd.read_csv("out.csv")) == 12
+    assert Path("model.qrt").exists()
 
 
 def test_mistakes_in_names_are_refused_with_what_was_meant(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,17 +198,17 @@ def test_mistakes_in_names_are_refused_with_what_was_meant(folder: Path, capsys:
     assert "'colur', which --drop asks for (did you mean 'colour'?)" in refused(capsys, "--drop", "colur")
     assert "'zone', which --categorical asks for" in refused(capsys, "--categorical", "zone")
     assert "'zone', which --keep asks for" in refused(capsys, "--keep", "zone")
-    assert "'price' is among the columns to drop" in refused(capsys, "--drop", "price")
+    assert "the target 'price' is to be dropped" in refused(capsys, "--drop", "price")
     assert "method 'QRTX' is unknown" in refused(capsys, "--method", "QRTX")
 
 
 def test_tables_that_cannot_be_used_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases = {
         "few.csv": (houses(39), "39 rows are too few"),
-        "text.csv": (houses(60).assign(price="high"), "target 'price' is no number"),
+        "text.csv": (houses(60).assign(price="high"), "column 'price' has the text 'high'"),
         "mixed.csv": (
             houses(60).assign(rooms=["n/a", *range(59)]),
-            "column 'rooms' has numbers, but the text 'n/a' in data row 1",
+            "column 'rooms' has the text 'n/a' in data row 1",
         ),
         "constant.csv": (houses(60).assign(price=3.0), "the target is constant"),
         "only.csv": (houses(60)[["id", "price"]], "no column is left"),
@@ -151,6 +219,11 @@ def test_tables_that_cannot_be_used_are_refused(folder: Path, capsys: pytest.Cap
         told = refused(capsys, data=name)
         assert f"error: {name}: " in told
         assert message in told
+    # A field more than there are names would move every name by one.
+    lines = Path("few.csv").read_text().splitlines(keepends=True)
+    shifted = "".join(f"7,{line}" if number else line for number, line in enumerate(lines))
+    Path("shifted.csv").write_text(shifted)
+    assert "line 2 has 6 field(s), but the first line has 5" in refused(capsys, data="shifted.csv")
     houses(12).drop(columns=["rooms", "price"]).to_csv("new.csv", index=False)
     assert "new.csv: there is no column 'rooms', which the model asks for" in refused(capsys)
     houses(12).assign(rooms="three").to_csv("new.csv", index=False)
@@ -190,17 +263,15 @@ def test_nothing_is_written_over_what_is_read_and_unwritable_places_are_refused_
     assert Path("houses.csv").read_bytes() == content
 
 
-def test_categories_are_told_and_a_column_that_names_the_rows_is_pointed_at(
+def test_categories_are_told_and_a_column_with_many_is_left_out(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, rows in (("houses.csv", 200), ("new.csv", 12)):
         houses(rows).assign(owner=[f"owner {number}" for number in range(rows)]).to_csv(name, index=False)
     assert predict() == 0
     error = capsys.readouterr().err
-    assert "houses.csv: categories, each a column of 0 and 1: colour (2), owner (200)" in error
-    assert (
-        "a category for nearly each row: owner; if they only name the rows, leave them out with --drop owner" in error
-    )
+    assert "houses.csv: categories, each a column of 0 and 1: colour (2)" in error
+    assert "houses.csv: column owner left out: categorical with 200 distinct values, more than 20" in error
 
 
 def test_page_says_in_words_whether_intervals_hold_and_shows_text_as_text() -> None:
@@ -210,3 +281,27 @@ def test_page_says_in_words_whether_intervals_hold_and_shows_text_as_text() -> N
         assert words in page
         assert "<h1>&lt;b&gt;</h1>" in page
         assert "a &amp; b" in page
+
+
+def test_infinite_bounds_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert predict("--method", "QRTC-KDE", "--quantiles", "1e-9", "0.5") == 0
+    table = pd.read_csv("out.csv")
+    assert np.isfinite(table["mean"]).all()
+    infinite = int(np.isinf(table["q1e-09"]).sum())
+    assert infinite > 0
+    assert f"new.csv: {infinite} rows have infinite bounds" in capsys.readouterr().err
+
+
+def test_names_and_texts_of_a_file_have_no_say_over_terminal_and_spreadsheet(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = pd.read_csv("new.csv").assign(**{"a\x1b[2Jb": "=cmd|' /C calc'!A0", "\u202egnp": 1})
+    new.to_csv("new.csv", index=False)
+    assert predict("--keep", "a\x1b[2Jb") == 0
+    told = capsys.readouterr().err
+    assert r"texts that a spreadsheet takes for formulas are copied as they are, in a\x1b[2Jb" in told
+    assert told.replace("\n", "").isprintable()
+    assert set(pd.read_csv("out.csv")["a\x1b[2Jb"]) == {"=cmd|' /C calc'!A0"}
+    message = refused(capsys, "--keep", "\x1b[2J")
+    assert r"no column '\x1b[2J'" in message
+    assert message.replace("\n", "").isprintable()

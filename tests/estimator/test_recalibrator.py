@@ -302,10 +302,31 @@ def test_quantiles_that_cross_or_agree_still_give_a_distribution() -> None:
     assert found.ppf(0.1) == pytest.approx([1, 3, 7])
     assert found.ppf(0.9) == pytest.approx([3, 6, 7], abs=1e-4)
     y = np.array([2.5, 5.5, 7.0])
-    assert found.ppf(found.cdf(y)) == pytest.approx(y)
+    assert found.ppf(found.cdf(y)[:, None])[:, 0] == pytest.approx(y)
     assert np.isfinite(found.logpdf(y)).all()
     # The upper tail of the second row is as wide as the row, though its two outer quantiles agree.
     assert found.ppf(0.99)[1] - 6 > 0.5
+
+
+@pytest.mark.parametrize("kind", ["quantiles", "samples"])
+def test_distributions_from_arrays_have_intervals_scores_and_moments_before_they_are_recalibrated(kind: str) -> None:
+    truth = stats.norm([1.0, -3.0], [2.0, 0.5])
+    levels = (np.arange(200) + 0.5) / 200
+    values = truth.ppf(levels[:, None]).T
+    found = distribution_from_quantiles(levels, values) if kind == "quantiles" else distribution_from_samples(values)
+    close = 1e-4 if kind == "quantiles" else 1e-2
+    if kind == "samples":  # evenly spread ones, blurred by Silverman's kernel
+        truth = stats.norm([1.0, -3.0], np.array([2.0, 0.5]) * np.sqrt(1 + 0.9**2 * 200**-0.4))
+    y = np.array([0.3, -2.0])
+    expected = truth.std() * stats_crps_of_standard_normal((y - truth.mean()) / truth.std())
+    assert found.crps(y) == pytest.approx(expected, rel=close)
+    assert found.interval(0.8) == pytest.approx(np.stack(truth.interval(0.8), axis=1), rel=close)
+    assert found.log_score(y) == pytest.approx(-truth.logpdf(y), abs=close)
+    assert found.mean() == pytest.approx(truth.mean(), abs=1e-3)
+    assert found.std() == pytest.approx(truth.std(), rel=max(close, 1e-3))
+    assert (found.median().shape, found.sample(3, random_state=0).shape, len(found)) == ((2,), (2, 3), 2)
+    twice = QuantileRecalibrator("EMP").fit(levels).transform(found)  # calibrated already
+    assert twice.crps(y) == pytest.approx(found.crps(y), rel=2e-2)
 
 
 def test_samples_become_a_kernel_estimate() -> None:
@@ -400,6 +421,7 @@ def test_scikit_learn_can_clone_and_set_parameters() -> None:
         ([0.5] * 20 + [-np.inf], "outside"),
         ([0.5] * 20 + [np.nan], "1 of 21 PITs are not a number"),
         (np.full((20, 2), 0.5), r"shape \(20, 2\)"),
+        (stats.norm(0, 1), r"use fit_distribution\(distribution, y\)"),
     ],
 )
 def test_unusable_pits_are_refused(pits: Any, message: str) -> None:
@@ -447,13 +469,16 @@ def test_unusable_values_and_levels_are_refused() -> None:
         ([0.5, 0.1], [[1.0, 2.0]], "increasing"),
         ([0.0, 0.5], [[1.0, 2.0]], "between 0 and 1"),
         ([0.1, 0.9], [1.0, 2.0], r"need \(N, 2\)"),
+        ([0.1, 0.5, 0.9], np.zeros((3, 500)), "transpose them"),
+        (np.arange(90_000.0).reshape(30_000, 3), [0.1, 0.5, 0.9], "swapped: levels come first, then values"),
         ([0.1, 0.9], [[1.0, 2.0], [np.inf, 1.0]], "those of row 1"),
         ([0.1, 0.9], [[1.0, 1.0]], "no width"),
     ],
 )
 def test_unusable_quantiles_are_refused(levels: Any, values: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as caught:
         distribution_from_quantiles(levels, values)
+    assert len(str(caught.value)) < 200
 
 
 @pytest.mark.parametrize(

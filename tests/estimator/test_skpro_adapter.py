@@ -82,9 +82,19 @@ def test_regressor_predicts_what_the_regressor_of_this_package_predicts() -> Non
     assert predicted.cdf(y[200:])["y"].to_numpy() == pytest.approx(expected.cdf(y["y"][200:]))
     assert adapted.predict(x[200:])["y"].to_numpy() == pytest.approx(plain.predict(x[200:]))
     assert list(predicted.index) == list(range(200, 300))
+    quantiles = adapted.predict_quantiles(x[200:], alpha=[0.1, 0.9])
+    assert quantiles.to_numpy() == pytest.approx(expected.ppf([0.1, 0.9]))
     # Metrics of skpro are ours: CRPS from energies, log-loss from log_pdf.
     assert CRPS()(y[200:], predicted) == pytest.approx(expected.crps(y["y"][200:]).mean(), rel=1e-6)
     assert LogLoss()(y[200:], predicted) == pytest.approx(expected.log_score(y["y"][200:]).mean(), rel=1e-6)
+
+
+def test_missing_values_reach_the_regressor() -> None:
+    x, y = friedman(120)
+    x.loc[::7, "x1"] = np.nan
+    model = QRTProbaRegressor(QRTRegressor(max_epochs=4, random_state=0)).fit(x, y)
+    assert "x1 is missing" in model.regressor_.columns_.features
+    assert np.isfinite(model.predict_quantiles(x, alpha=[0.1, 0.9])).all(axis=None)
 
 
 class TooWide(ResidualDouble):

@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from qrt.estimator.columns import MAX_CATEGORIES, learned_columns
+from qrt.estimator.feature_scale import means_and_scales
 from qrt.estimator.unusable_input import UnusableInput
 
 
@@ -72,33 +74,125 @@ def test_unseen_category_has_none_of_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1.0, np.nan], r"column 't' has missing values \(NaN\), the first in row 11"),
         ([1.0, -np.inf], r"column 't' has values that are infinite \(inf\): -inf in row 11"),
-        (["x", None], "column 't' has missing values"),
-        (pd.Series([1, None], dtype="Int64"), "column 't' has missing values"),
+        ([np.nan, np.inf], r"column 't' has values that are infinite \(inf\): inf in row 11"),
     ],
 )
-def test_missing_and_infinite_values_are_refused_with_column_and_row(values: Any, message: str) -> None:
-    columns = learned_columns(
-        frame_of(t=[1.0, 2.0]) if not isinstance(values[0], str) else frame_of(t=["x", "y"]), None
-    )
+def test_infinite_values_are_refused_with_column_and_row(values: Any, message: str) -> None:
+    columns = learned_columns(frame_of(t=[1.0, 2.0, np.nan]), None)
     with pytest.raises(UnusableInput, match=message):
         columns.encoded(frame_of(t=values), first_row=10)
+
+
+MISSING_IN_EVERY_KIND = frame_of(
+    a=[1.0, np.nan, 3.0],
+    b=pd.Series([1, None, 3], dtype="Int64"),
+    c=["x", None, "y"],
+    d=pd.Series(["x", pd.NA, "y"], dtype="string"),
+    e=pd.Categorical(["x", None, "y"]),
+    f=[1.0, 2.0, 3.0],
+    g=pd.Series([None, None, None], dtype=object),
+    h=pd.Series([True, None, False], dtype="boolean"),
+)
+
+
+def test_missing_values_become_the_mean_or_no_category_and_a_feature_tells_them() -> None:
+    columns = learned_columns(MISSING_IN_EVERY_KIND, None)
+    words = ("c", "d", "e")
+    expected = ["a", "a is missing", "b", "b is missing"]
+    expected += [name for word in words for name in (f"{word}=x", f"{word}=y", f"{word} is missing")]
+    assert list(columns.features) == [*expected, "f", "g", "g is missing", "h", "h is missing"]
+    encoded = columns.encoded(MISSING_IN_EVERY_KIND)
+    found = columns.scaled_to(encoded).standardised(encoded)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found[:, 0], [-1, 0, 1])
+    np.testing.assert_allclose(found[:, 2], [-1, 0, 1])
+    np.testing.assert_array_equal(encoded[:, 1], [0, 1, 0])
+    np.testing.assert_array_equal(encoded[:, 4:7], [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
+    np.testing.assert_array_equal(found[:, -4], 0)  # a column without any value
+
+
+def test_array_with_missing_values_is_encoded_as_the_table_is() -> None:
+    frame = frame_of(a=[1.0, np.nan, 3.0, 2.0], b=[4.0, 5.0, 6.0, 1.0])
+    of_frame, of_array = learned_columns(frame, None), learned_columns(frame.to_numpy(), None)
+    assert of_array.features == ("0", "0 is missing", "1")
+    np.testing.assert_array_equal(of_array.encoded(frame.to_numpy()), of_frame.encoded(frame))
+
+
+@pytest.mark.parametrize("values", [[1.0, np.nan], ["x", None]])
+def test_missing_value_in_a_column_that_had_none_is_told_and_taken_as_the_mean_or_no_category(values: Any) -> None:
+    whole = frame_of(t=[1.0, 4.0] if isinstance(values[0], float) else ["x", "y"])
+    columns = learned_columns(whole, None)
+    columns = columns.scaled_to(columns.encoded(whole))
+    with pytest.warns(UserWarning, match=r"column 't' has missing values \(NaN\), but had none"):
+        encoded = columns.encoded(frame_of(t=values))
+    expected = [0.0] if isinstance(values[0], float) else [-1.0, -1.0]
+    np.testing.assert_array_equal(columns.standardised(encoded)[1], expected)
+
+
+def test_means_and_scales_follow_weights_and_leave_out_missing_values() -> None:
+    generator = np.random.default_rng(0)
+    x = generator.normal([3, -7, 0.1], [1, 5, 0], size=(40, 3))
+    weights = generator.integers(0, 4, 40)
+    repeated = np.repeat(x, weights, axis=0)
+    means, scales = means_and_scales(x, weights.astype(float))
+    np.testing.assert_allclose(means, repeated.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(scales, [*repeated.std(axis=0)[:2], 1.0], rtol=1e-12)
+    with_missing = np.where(generator.uniform(size=x.shape) < 0.3, np.nan, x)
+    means, scales = means_and_scales(with_missing)
+    np.testing.assert_allclose(means, np.nanmean(with_missing, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(scales[:2], np.nanstd(with_missing, axis=0)[:2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix])
+def test_sparse_rows_are_standardised_as_dense_ones(form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qrt.estimator.feature_scale._BLOCK_ROWS", 16)  # several blocks
+    dense = sparse.random_array((50, 6), density=0.2, rng=0).toarray()
+    dense[:, 3] = 0.0
+    dense[:, 4] = 0.1
+    of_dense, of_sparse = learned_columns(dense, None), learned_columns(form(dense), None)
+    of_sparse = of_sparse.scaled_to(of_sparse.encoded(form(dense)))
+    of_dense = of_dense.scaled_to(dense)
+    np.testing.assert_allclose(of_sparse.scales, of_dense.scales, rtol=1e-12)
+    found = of_sparse.standardised(of_sparse.encoded(form(dense)))
+    np.testing.assert_allclose(found, of_dense.standardised(dense), rtol=1e-6, atol=1e-7)
+    for wrong in (np.nan, np.inf):
+        dense[17, 2] = wrong
+        with pytest.raises(UnusableInput, match=f"column '2' of a sparse X has {wrong} in row 117"):
+            of_sparse.encoded(form(dense), first_row=100)
+    with pytest.raises(UnusableInput, match="a sparse X has numbers only"):
+        learned_columns(form(dense), [1])
+
+
+def test_sparse_rows_of_a_model_that_was_fitted_to_dense_ones_have_its_features() -> None:
+    dense = np.array([[1.0, 0.0, np.nan], [0.0, 2.0, 3.0], [1.0, 0.0, 0.0]])
+    columns = learned_columns(dense, [0])
+    rows = dense[1:]
+    np.testing.assert_array_equal(columns.encoded(sparse.csr_array(rows)), columns.encoded(rows))
+
+
+def test_column_that_may_only_name_the_rows_is_told() -> None:
+    with pytest.warns(UserWarning, match="column 't' has 21 different categories in 40 rows"):
+        learned_columns(frame_of(t=[f"name {number % 21}" for number in range(40)]), None)
+    learned_columns(frame_of(t=[f"name {number % 21}" for number in range(400)]), None)  # warnings are errors here
+
+
+def test_categories_that_are_numbers_are_in_the_order_of_the_numbers() -> None:
+    assert learned_columns(frame_of(t=[10, 2, 2]), ["t"]).features == ("t=2", "t=10")
+    assert learned_columns(frame_of(t=["10", "2", "2"]), None).features == ("t=10", "t=2")
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([datetime.date(2020, 1, 1)] * 2, None),
+        ([datetime.date(2020, 1, 1)] * 2, "dates such as 2020-01-01"),
+        ([datetime.datetime(2020, 1, 1), None], "type datetime64"),
         (pd.to_datetime(["2020-01-01", "2020-01-02"]), "type datetime64"),
         (pd.Series([1 + 2j, 3 + 1j]), "complex"),
         ([f"text {number}" for number in range(MAX_CATEGORIES + 1)], f"{MAX_CATEGORIES + 1} different categories"),
     ],
 )
-def test_columns_that_are_neither_numbers_nor_categories_are_refused(values: Any, message: str | None) -> None:
-    if message is None:
-        assert learned_columns(frame_of(t=values), None).features == ("t=2020-01-01",)
-        return
+def test_columns_that_are_neither_numbers_nor_categories_are_refused(values: Any, message: str) -> None:
     with pytest.raises(UnusableInput, match=f"column 't'.*{message}"):
         learned_columns(frame_of(t=values), None)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from processes import all_processes, command_line, environment, own_processes, program
 
-PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
+PACKAGES = ("slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "munge")
 DAEMONS = {
     "munged": "munged",
     "slurmctld": "slurmctld-wlm",
@@ -28,6 +28,8 @@ DAEMONS = {
 BATCH_START_TIMEOUT = 1  # seconds
 # No database, no cgroups. A job that takes more memory than it asked for is found and killed within a second or two.
 # `config_overrides`: the node offers what is written here, whatever the machine has; three jobs run at a time.
+# A cancelled job ends with its process group, as with the cgroups of a cluster: by `linuxproc` Slurm loses who has lost
+# its parent, and SIGTERM may leave a Snakemake in its own handler for ever (docs/cluster.md).
 # Jobs of a dead daemon fail instead of being queued anew, so that it is Snakemake who has to see to them.
 CONFIGURATION = """\
 ClusterName=test
@@ -45,7 +47,7 @@ StateSaveLocation={folder}/controller
 SlurmdSpoolDir={folder}/node
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.pid
-ProctrackType=proctrack/linuxproc
+ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=1

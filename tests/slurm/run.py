@@ -113,6 +113,7 @@ def run_disturbed(project: Project, cluster: OneNodeSlurm) -> None:
 
     held = hold_in_training([ALONE, SHARED], cluster, snakemake, project)  # so that neither ends before its turn
     (lost, lost_training), (cancelled, cancelled_training) = held[ALONE], held[SHARED]
+    prepared = edit_the_code(project)
     os.kill(lost_training, signal.SIGCONT)
     steps = cluster.lose(lost)
     assert steps > 0, f"job {lost} had no daemon"
@@ -131,8 +132,18 @@ def run_disturbed(project: Project, cluster: OneNodeSlurm) -> None:
     others = [job for number, job in jobs.items() if number not in (lost, cancelled)]
     assert [job.memory for job in others if job.state != "COMPLETED"] == [f"{TOO_LITTLE}M"], jobs
     assert f"{ENOUGH}M" in [job.memory for job in others], jobs
+    assert prepared == {path: path.stat().st_mtime_ns for path in prepared}, "an edit made a job run what is upstream"
     logs = (project.folder / ".snakemake/slurm_logs").rglob("*.log")
     assert any("exceeded memory limit" in file.read_text() for file in logs)
+
+
+def edit_the_code(project: Project) -> dict[Path, int]:
+    """Change a version that jobs read when they plan; the prepared files, whose rule has it as a parameter."""
+    versions = project.folder / "src/qrt_study/versions.py"
+    text = versions.read_text()
+    assert "PREPARATION_VERSION = " in text
+    versions.write_text(text.replace("PREPARATION_VERSION = ", "PREPARATION_VERSION = 9"))
+    return {path: path.stat().st_mtime_ns for path in (project.folder / "data/prepared").rglob("*") if path.is_file()}
 
 
 def hold_in_training(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from conftest import PROJECT
-from qrt_study.figures.figure_kind import Results
+from qrt_study.figures.kinds import Results
 from qrt_study.plan.config import StudyConfig, load_study
 from qrt_study.results.tables import TABLES
 from support.mock_results import mock_discreteness

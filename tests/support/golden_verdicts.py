@@ -19,9 +19,9 @@ from qrt_study import published
 from qrt_study.plan.protocol import PROTOCOLS
 from qrt_study.verdicts import frozen
 from qrt_study.verdicts.claim import paper_claims
-from qrt_study.verdicts.evidence import Evidence, StudyStatistics
+from qrt_study.verdicts.evidence import METHODS_OF_CURVES, Evidence, StudyStatistics
 from qrt_study.verdicts.judge import judge
-from qrt_study.verdicts.measures import CURVE_MEASURES
+from qrt_study.verdicts.measures import MEASURES_OF_METHODS
 from qrt_study.verdicts.verdict import Verdict
 from support import rule_cases
 from support.mock_results import mock_main_study, paper_names
@@ -43,7 +43,9 @@ STUDIES: dict[str, tuple[float, str, tuple[str, ...]]] = {
 _NAMED = {
     (leaf["dataset"], leaf.get("measure")) for claim in paper_claims() for leaf in claim.conditions if "dataset" in leaf
 }
-WITH_CURVES = {dataset for dataset, measure in _NAMED if measure in CURVE_MEASURES}
+WITH_CURVES = {
+    dataset for dataset, measure in _NAMED if measure and MEASURES_OF_METHODS.get(measure) == METHODS_OF_CURVES
+}
 WITH_DENSITIES = sorted({dataset for dataset, measure in _NAMED if measure in ("peak_density", "integer_peaks")})
 _READING = ["variant", "kernel_width", "posthoc_map", "posthoc_on", "posthoc_bandwidth"]
 Rows = dict[tuple[str, str], dict[str, str]]  # by rule or claim, and case or study

@@ -165,7 +165,7 @@ def mock_agreements(*, hostile: bool = False) -> tuple[Agreement, Agreement, Agr
         paper, table2, marks = (table.replace({"dataset": {"Yacht": HOSTILE}}) for table in (paper, table2, marks))
     ours = paper.rename(columns={"standard_error": "difference_standard_error"}).assign(metric="NLL", common_splits=5)
     ours["difference"] += 2 * generator.standard_normal(len(ours)) * ours["difference_standard_error"].clip(upper=1)
-    per_split = pd.concat([ours.assign(split=split) for split in range(5)])
+    per_split = pd.concat([ours.assign(split=split, baseline="BASE") for split in range(5)])
     per_split["difference"] += 0.1 * (per_split["split"] - 2)
     ratio = table2["time_per_epoch_QRTC"] / table2["time_per_epoch_BASE"]
     ratios = table2[["dataset"]].assign(ratio=ratio * generator.uniform(0.8, 1.2, len(table2)), published_ratio=ratio)

@@ -18,36 +18,15 @@ ARFF = b"""@relation abalone
 2,F,?,plain,7,2
 3,?,0.53,?,9,3
 """
-STUDY, LIST = "/api/v1/xml/study/269", "/api/v1/xml/data/list/*"
 DESCRIPTION, FEATURES = "/api/v1/xml/data/44", "/api/v1/xml/data/features/44"
 DATA = "/data/v1/download/7/abalone.arff"
 XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 XMLNS = 'xmlns:oml="http://openml.org/openml"'
 
 
-def study(*data_ids: int) -> Behaviour:
-    members = "".join(f"<oml:data_id>{number}</oml:data_id>" for number in data_ids)
-    return gzipped(
-        f"{XML}<oml:study {XMLNS}><oml:id>269</oml:id><oml:main_entity_type>task</oml:main_entity_type>"
-        "<oml:name>suite</oml:name><oml:description>a suite</oml:description><oml:status>active</oml:status>"
-        "<oml:creation_date>2020-01-01 00:00:00</oml:creation_date><oml:creator>1</oml:creator>"
-        f"<oml:data>{members}</oml:data><oml:tasks><oml:task_id>9</oml:task_id></oml:tasks></oml:study>".encode()
-    )
-
-
-def listing(names: dict[int, str]) -> Behaviour:
-    datasets = "".join(
-        f"<oml:dataset><oml:did>{number}</oml:did><oml:name>{name}</oml:name><oml:version>1</oml:version>"
-        "<oml:status>active</oml:status><oml:format>ARFF</oml:format>"
-        '<oml:quality name="NumberOfInstances">3</oml:quality>'
-        '<oml:quality name="NumberOfFeatures">6</oml:quality></oml:dataset>'
-        for number, name in names.items()
-    )
-    return gzipped(f"{XML}<oml:data {XMLNS}>{datasets}</oml:data>".encode())
-
-
-def description(server: StandInServer, **changes: str) -> Behaviour:
-    content = {
+def description(server: StandInServer, **changes: str | list[str]) -> Behaviour:
+    """What the server says about the dataset, in the form of its documentation; a list is one element for each."""
+    content: dict[str, str | list[str]] = {
         "id": "44",
         "name": "abalone",
         "version": "3",
@@ -63,7 +42,12 @@ def description(server: StandInServer, **changes: str) -> Behaviour:
         "md5_checksum": hashlib.md5(ARFF).hexdigest(),
         **changes,
     }
-    elements = "".join(f"<oml:{name}>{value}</oml:{name}>" for name, value in content.items() if value)
+    elements = "".join(
+        f"<oml:{name}>{value}</oml:{name}>"
+        for name, values in content.items()
+        for value in ([values] if isinstance(values, str) else values)
+        if value
+    )
     return gzipped(f"{XML}<oml:data_set_description {XMLNS}>{elements}</oml:data_set_description>".encode())
 
 
@@ -83,11 +67,39 @@ def refusal(code: int, message: str) -> Behaviour:
 
 def open_house(server: StandInServer) -> None:
     """Everything as it should be."""
-    server.serve(STUDY, study(43, 44))
-    server.serve(LIST, listing({43: "abalone2", 44: "abalone"}))
     server.serve(DESCRIPTION, description(server))
     server.serve(
         FEATURES,
         features(number="numeric", Sex="nominal", Length="numeric", note="string", Rings="numeric", leak="numeric"),
     )
     server.serve(DATA, answer(ARFF))
+
+
+# Forms that the real server has sent, after its documentation and its public issues, in our own words.
+FORMS: dict[str, dict[str, str | list[str]]] = {
+    "deactivated": {"status": "deactivated"},
+    "several ignored columns": {"ignore_attribute": ["leak", "note"]},
+    "several ignored columns in one": {"ignore_attribute": "leak,note"},
+    "several row identifiers": {"row_id_attribute": ["number", "leak"], "ignore_attribute": ""},
+    "no md5": {"md5_checksum": ""},
+    "no usable md5": {"md5_checksum": "NotApplicable"},
+    "md5 in capitals": {"md5_checksum": hashlib.md5(ARFF).hexdigest().upper()},
+    "2025": {
+        "description_version": "1",
+        "creator": ["A. Author", "B. Author"],
+        "contributor": "Somebody",
+        "collection_date": "1995-12-01",
+        "upload_date": "2022-07-08T12:00:00",
+        "language": "English",
+        "file_id": "22103270",
+        "minio_url": "https://data.openml.org/datasets/0000/0044/dataset_44.pq",
+        "parquet_url": "https://data.openml.org/datasets/0000/0044/dataset_44.pq",
+        "processing_date": "2025-03-01 10:00:00",
+        "version_label": "1",
+        "citation": "A paper &amp; a book",
+        "visibility": "public",
+        "original_data_url": "https://archive.ics.uci.edu/dataset/1/abalone",
+        "paper_url": "https://example.org/paper",
+        "tag": ["study_1", "OpenML-Reg19"],
+    },
+}

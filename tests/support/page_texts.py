@@ -11,13 +11,13 @@ STORED = Path(__file__).resolve().parents[1] / "study/pages/stored"
 
 def page_texts() -> dict[str, str]:
     """Each page by the name of its file."""
-    from qrt_study.pages.agreement import agreement_markdown
-    from qrt_study.pages.disagreements import disagreements_markdown
+    from qrt_study.pages.agreement import agreement_page
+    from qrt_study.pages.disagreements import disagreements_page
     from qrt_study.pages.own_data import METHODS, OwnReport, own_data_text
     from qrt_study.pages.readings import Readings, summary_lines
-    from qrt_study.pages.robustness import robustness_markdown
-    from qrt_study.pages.scorecard import scorecard_markdown
-    from qrt_study.pages.seeds import seeds_markdown
+    from qrt_study.pages.robustness import robustness_page
+    from qrt_study.pages.scorecard import scorecard_page
+    from qrt_study.pages.seeds import seeds_page
     from qrt_study.plan.protocol import PROTOCOLS
     from qrt_study.statistics.own_data import own_statistics
     from qrt_study.statistics.robustness import robustness_statistics
@@ -37,11 +37,11 @@ def page_texts() -> dict[str, str]:
     figure2, times, figure1 = (one._replace(points=one.points.head(3)) for one in mock_agreements())
     return {
         "summary.txt": "\n".join(summary_lines(readings)),
-        "scorecard.md": scorecard_markdown(readings, "Frozen with checksum 3f9a12c0."),
-        "disagreements.md": disagreements_markdown(readings, mock_key_numbers(), mock_by_dataset()),
-        "agreement.md": agreement_markdown(figure2, times, figure1, study),
-        "robustness.md": robustness_markdown(robustness_statistics(of_three, METRICS, {"a": 0.9}), study),
-        "seeds.md": seeds_markdown(seed_statistics(of_three, METRICS), study),
+        "scorecard.md": scorecard_page(readings, "Frozen with checksum 3f9a12c0.").markdown,
+        "disagreements.md": disagreements_page(readings, mock_key_numbers(), mock_by_dataset()).markdown,
+        "agreement.md": agreement_page(figure2, times, figure1, study).markdown,
+        "robustness.md": robustness_page(robustness_statistics(of_three, METRICS, {"a": 0.9}), study).markdown,
+        "seeds.md": seeds_page(seed_statistics(of_three, METRICS), study).markdown,
         "own_data.txt": own_data_text([own], "Protocol: paper.", "A trial."),
     }
 

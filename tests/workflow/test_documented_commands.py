@@ -13,11 +13,15 @@ import yaml
 
 from conftest import PROJECT
 from qrt.__main__ import command_line
+from qrt_study.commands import COMMANDS
 from support.data_folders import make_mirror, yacht_csv
 from support.projects import Project
 from support.snakemake_calls import call_snakemake, environment
 
-DOCUMENTS = [PROJECT / "README.md", PROJECT / "config/README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md", "replication/README.md")),
+    *sorted((PROJECT / "docs").glob("*.md")),
+]
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^(?:[A-Z_]+=\S+ )*((?:snakemake|make|qrt|python -m qrt\w*)\b.*)$", re.MULTILINE)
 _INLINE = re.compile(r"`(make [a-z-]+)`")
@@ -77,7 +81,7 @@ def test_documents_show_commands_of_every_kind() -> None:
     ids=" ".join,
 )
 def test_command_of_snakemake_is_accepted(project: Project, command: tuple[str, ...]) -> None:
-    run = call_snakemake(project.folder, *command, "--dry-run", PYTHONPATH=str(project.folder / "src"))
+    run = call_snakemake(project.folder, "--dry-run", *command, PYTHONPATH=str(project.folder / "src"))
     assert run.returncode == 0, run.stdout
 
 
@@ -96,7 +100,7 @@ def test_module_and_files_of_a_python_command_are_there(command: tuple[str, ...]
     assert option == "-m"
     assert importlib.util.find_spec(module) is not None
     if module == "qrt_study":
-        assert importlib.util.find_spec(f"qrt_study.commands.{arguments[0]}") is not None
+        assert arguments[0] in COMMANDS
     paths = [Path(argument) for argument in arguments if "/" in argument]
     assert all((PROJECT / path).exists() for path in paths)
 

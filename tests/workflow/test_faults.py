@@ -92,16 +92,27 @@ def training_job(call: subprocess.Popen[bytes], *others: int) -> int:
     return number
 
 
-def test_sigterm_ends_the_study_with_its_jobs_and_says_how_to_go_on(
-    untrained: Project, start: Callable[..., subprocess.Popen[bytes]]
-) -> None:
-    call = start(untrained, ENDLESS_LAYOUT.evaluated("linear", 0, "0", FAMILY, "runs"), **ENDLESS)
-    log = untrained.folder / ENDLESS_LAYOUT.training_log("linear", 0, 0, FAMILY)
+def training(project: Project, start: Callable[..., subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    """A study in the middle of a training that would take days."""
+    call = start(project, ENDLESS_LAYOUT.evaluated("linear", 0, "0", FAMILY, "runs"), **ENDLESS)
+    log = project.folder / ENDLESS_LAYOUT.training_log("linear", 0, 0, FAMILY)
     wait_for(lambda: log.exists() and "network(s)" in log.read_text())
-    told = last_call(untrained.folder)
+    told = last_call(project.folder)
     assert told is not None
     assert (told["state"], len(told["running"])) == ("running", 1)
-    os.killpg(call.pid, signal.SIGTERM)
+    return call
+
+
+@pytest.mark.parametrize(
+    ("name", "send"), [("SIGTERM", os.killpg), ("SIGINT", os.killpg), ("SIGHUP", os.killpg), ("SIGHUP", os.kill)]
+)
+def test_a_signal_or_a_lost_terminal_ends_the_study_with_its_jobs_and_says_how_to_go_on(
+    untrained: Project, start: Callable[..., subprocess.Popen[bytes]], name: str, send: Callable[..., None]
+) -> None:
+    if signal.getsignal(getattr(signal, name)) is signal.SIG_IGN:
+        pytest.skip(f"these tests run where {name} is ignored, as in the background of a shell or under nohup")
+    call = training(untrained, start)
+    send(call.pid, getattr(signal, name))
     assert call.wait(60) != 0  # seconds; the job itself would take days
     assert living(call.pid) == {}
     assert "the same command" in (untrained.folder / "said").read_text()
@@ -112,6 +123,19 @@ def test_sigterm_ends_the_study_with_its_jobs_and_says_how_to_go_on(
     assert (told["state"], told["running"], told["left"]["train"]) == ("interrupted", [], 1)
 
 
+def test_jobs_of_a_killed_study_end_and_the_refusal_to_go_on_names_the_way(
+    untrained: Project, start: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    call = training(untrained, start)
+    os.kill(call.pid, signal.SIGKILL)  # Snakemake alone, which cannot end its jobs then
+    call.wait()
+    wait_for(lambda: not living(call.pid))
+    assert files_below(untrained.folder / "results") == set()
+    refused = untrained.run(ENDLESS_LAYOUT.evaluated("linear", 0, "0", FAMILY, "runs"), **ENDLESS)
+    assert refused.returncode != 0
+    assert "--unlock" in refused.stderr
+
+
 def test_killed_job_is_tried_again_and_a_killed_study_goes_on(
     finished: Project, untrained: Project, start: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
@@ -120,7 +144,7 @@ def test_killed_job_is_tried_again_and_a_killed_study_goes_on(
     first = training_job(call)
     os.kill(first, signal.SIGKILL)  # as the kernel does when memory runs out
     training_job(call, first)
-    os.kill(call.pid, signal.SIGKILL)  # Snakemake alone: its job goes on
+    os.kill(call.pid, signal.SIGKILL)  # Snakemake alone: its job ends a little later, or with its work
     call.wait()
     wait_for(lambda: not living(call.pid))
     told = last_call(untrained.folder)
@@ -258,3 +282,19 @@ def test_failures_are_rows_with_reasons_and_the_rest_finishes(tmp_path: Path) ->
     (tmp_path / "houses.csv").write_text("number,garden,age,price\n" + rows[rows.index("\n") + 1 :])
     changed = project.planned(**config)
     assert (changed["fetch"], changed["prepare"], changed["train"]) == (1, 1, 1)
+
+
+def test_study_runs_for_any_user_in_any_folder(tmp_path: Path) -> None:
+    """A path with blanks and quotes, no HOME, files for oneself alone, no assertions, no rights beyond one's own."""
+    folder = tmp_path / 'my study\'s "first" (1)'
+    folder.mkdir()
+    command, variables = Project.new(folder).command(RUNS_FILE, **SMALLEST)
+    del variables["HOME"]
+    without_rights = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    if os.geteuid() == 0 and shutil.which(without_rights[0]):
+        command = [*without_rights, *command]
+    variables["PYTHONOPTIMIZE"] = "1"
+    run = subprocess.run(command, cwd=folder, env=variables, umask=0o077, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert set(pd.read_parquet(folder / RUNS_FILE)["status"]) == {"ok"}
+    assert (folder / RUNS_FILE).stat().st_mode & 0o077 == 0

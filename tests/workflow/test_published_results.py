@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from conftest import PROJECT
+from qrt_study.data.record import write_record
 from support.projects import Project
 from support.snakemake_calls import planned_jobs
 
@@ -83,3 +85,57 @@ SPLITS = 5
 def test_one_more_thing_plans_only_what_is_new(project: Project, more: str, jobs: dict[str, int]) -> None:
     data = {"fetch": 1, "prepare": 1, "networks": 1} if jobs else {}
     assert planned_jobs(plan(project, *MAIN, more)) == data | jobs
+
+
+@pytest.fixture
+def yacht(tmp_path: Path) -> Project:
+    """A project with the published results of one dataset, and without predictions."""
+    manifest = json.loads((ARCHIVE / "manifest.json").read_text())
+    manifest.pop("record_sha256")
+    archive = tmp_path / "replication/results"
+    (archive / "networks").mkdir(parents=True)
+    shutil.copy(ARCHIVE / "networks/Yacht.runs.parquet", archive / "networks")
+    left_out = ("predictions/", "scores/", "conditional/")
+    files = manifest["files"].items()
+    manifest["files"] = {name: checksum for name, checksum in files if not name.startswith(left_out)}
+    write_record(archive / "manifest.json", manifest)
+    return Project.new(tmp_path)
+
+
+PREDICTING = ("networks=published", "datasets=[Yacht]", "protocols=[paper,released]")
+
+
+def planned(project: Project, target: str) -> dict[str, int]:
+    return planned_jobs(project.call(target, "--cores", "1", "--dry-run", "--quiet", "reason", "--config", *PREDICTING))
+
+
+def test_published_networks_are_trained_again_for_their_predictions(yacht: Project) -> None:
+    # One job for each family: without a map, and with one and regularised under each protocol.
+    expected = {"fetch": 1, "prepare": 1, "retrain": 5, "predict": 1, "predictions": 1}
+    assert planned(yacht, "predictions") == expected
+
+
+def test_published_predictions_are_scored_without_data_training_or_network(yacht: Project) -> None:
+    archive = yacht.folder / "replication/results"
+    manifest = json.loads((archive / "manifest.json").read_text())
+    manifest.pop("record_sha256")
+    (archive / "predictions").mkdir()
+    (archive / "predictions/Yacht.parquet").write_bytes(b"predictions")
+    manifest["files"]["predictions/Yacht.parquet"] = "0" * 64
+    write_record(archive / "manifest.json", manifest)
+    assert planned(yacht, "scores") == {"score": 2, "collect": 2, "scores": 1}
+
+
+@pytest.mark.parametrize("page", ["gains", "coverage"])
+def test_published_scores_are_drawn_and_nothing_is_trained_for_them(yacht: Project, page: str) -> None:
+    archive = yacht.folder / "replication/results"
+    manifest = json.loads((archive / "manifest.json").read_text())
+    manifest.pop("record_sha256")
+    for kind in ("scores", "conditional"):
+        (archive / kind).mkdir()
+        (archive / kind / "paper.parquet").write_bytes(b"rows")
+        manifest["files"][f"{kind}/paper.parquet"] = "0" * 64
+    write_record(archive / "manifest.json", manifest)
+    (archive / "records").mkdir()
+    shutil.copy(ARCHIVE / "records/Yacht.json", archive / "records")
+    assert planned(yacht, f"figures_published/paper/{page}.html") == {"table": 1, "compare": 1, page: 1}

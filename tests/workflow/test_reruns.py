@@ -12,7 +12,7 @@ from qrt_study.results.layout import prepared_data
 from support.projects import Project
 
 DRAWN = {"figure"}
-PAGES = {"scorecard"}
+PAGES = {"page"}
 TABLES = {"table"}
 COMPARED = {"compare", "judge"} | DRAWN | PAGES
 TUNED = {"tune"} | COMPARED
@@ -41,7 +41,7 @@ WORDS = ('"""', '"""Other words. ')  # the first docstring of a module
         pytest.param("src/qrt_study/figures/style.py", WORDS, DRAWN, id="the style of figures"),
         pytest.param("src/qrt/text/page.css", ("{", " {"), PAGES, id="the style of pages"),
         pytest.param("src/qrt_study/verdicts/rules.py", WORDS, {"judge"} | PAGES, id="a rule of the verdict"),
-        pytest.param("src/qrt_study/tables/table_files.py", WORDS, TABLES | {"judge"} | PAGES, id="a table"),
+        pytest.param("src/qrt_study/tables/study_tables.py", WORDS, TABLES | {"judge"} | PAGES, id="a table"),
         pytest.param("src/qrt_study/statistics/rank_tests.py", WORDS, COMPARED | TABLES, id="a statistic"),
         pytest.param("src/qrt_study/results/tuning.py", WORDS, TUNED | TABLES, id="tuning"),
         pytest.param("src/qrt/engine/trainer.py", WORDS, set(), id="same networks"),

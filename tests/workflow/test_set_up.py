@@ -17,7 +17,7 @@ from conftest import PROJECT
 from qrt_study.plan.artifacts import ARTIFACTS, FIGURES
 from support.snakemake_calls import call_snakemake
 
-CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
+CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib", "typst-py": "typst"}
 
 
 def normal(name: str) -> str:
@@ -145,13 +145,25 @@ def test_codecheck_lists_every_artefact_and_nothing_that_is_not_there() -> None:
     }
     assert listed.items() >= expected.items()
     pages = {file.relative_to(PROJECT) for file in (PROJECT / "paper_figures").glob("*.html")}
-    assert listed.keys() == expected.keys() | pages
+    assert listed.keys() == expected.keys() | pages | {Path("article/article.pdf")}
+
+
+def anchors(document: Path) -> set[str]:
+    """The places of a page in Markdown that a link can lead to, as GitHub names them."""
+    headings = re.findall(r"^#+ (.+)$", document.read_text(encoding="utf-8"), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_links_between_the_documents_lead_somewhere() -> None:
-    documents = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md")]
+    documents = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), *PROJECT.glob("*/README.md")]
     assert len(documents) >= 4
     for document in documents:
-        for target in re.findall(r"\]\(([^)#]+)", document.read_text()):
-            if "://" not in target:
-                assert (document.parent / target).exists(), f"{document.name} links to {target}"
+        for path, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", document.read_text(encoding="utf-8")):
+            if "://" not in path:
+                target = document.parent / path if path else document
+                assert target.exists(), f"{document.name} links to {path}"
+                assert not anchor or anchor in anchors(target), f"{document.name} links to {path}#{anchor}"
+
+
+def test_front_page_fits_on_two_screens() -> None:
+    assert len((PROJECT / "README.md").read_text(encoding="utf-8").splitlines()) <= 90

@@ -13,7 +13,9 @@ from qrt_study.data.embedded import EMBEDDED
 from qrt_study.data.raw_store import RAW_FORMAT
 from qrt_study.plan import cost
 from qrt_study.plan.artifacts import (
+    ARTICLE_READS,
     COMPARISONS,
+    EXTENSIONS,
     FIGURES,
     TABLES,
     in_order,
@@ -22,6 +24,11 @@ from qrt_study.plan.artifacts import (
 from qrt_study.plan.config import load_config, read_schema
 from qrt_study.plan.protocol import PROTOCOLS, SCENARIOS, SWITCHES
 from qrt_study.results.layout import prepared_data, raw_data, splits_of_word
+from qrt_study.results.predicted_methods import (
+    predicted_families,
+    prediction_file,
+    prediction_files,
+)
 from qrt_study.running.drawn_files import drawn
 from qrt_study.running.job_environment import job_environment
 from qrt_study.running.status import study_in_words
@@ -56,17 +63,28 @@ wildcard_constraints:
     scenario="|".join(map(re.escape, SCENARIOS)),
     protocol="|".join(PROTOCOLS),
     experiment="[a-z0-9_]+",
-    kind="runs|methods|curves|predictions|times",
+    kind="runs|methods|curves|predictions|times|scores|conditional",
     comparison="|".join(COMPARISONS),
     figure="|".join(FIGURES),
     table="|".join(TABLES),
-    page="[a-z_]+",
 
 
 @functools.cache
 def files_of(scenario):
     """The study under a scenario as files."""
     return StudyFiles(STUDY.under(scenario))
+
+
+DRAWN_PROTOCOLS = list(
+    dict.fromkeys(scenario.partition(".")[0] for scenario in STUDY.scenarios)
+)
+
+
+def declared(kind):
+    """The files that a comparison, a table or a page is made from, by the name in its path."""
+    return lambda wildcards: files_of(wildcards.scenario).inputs_of(
+        kind, getattr(wildcards, kind)
+    )
 
 
 def drawn_files():
@@ -157,35 +175,31 @@ def table_labels(wildcards):
     return {"table": number, "shows": shows}
 
 
-def page_files(name, *others, text="md"):
-    """The files of a page: for a browser, as text, its numbers, and others of its own."""
-    path = LAYOUT.figure("{scenario}", name, "")
+def page_files(name, *others, folder=(), text="md"):
+    """The files of a page: for a browser, as text, its numbers, others by the ends of their names, and in a folder."""
+    path = LAYOUT.figure("{scenario}", f"{{page,{name}}}", "").removesuffix(".")
     return {
         "html": report(
-            f"{path}html",
+            f"{path}.html",
             caption=f"../report/{name}.rst",
             category="Verdict",
             subcategory="{scenario}",
             labels={"page": name},
         ),
-        "text": f"{path}{text}",
-        "numbers": f"{path}csv",
-        "others": [
-            LAYOUT.figure("{scenario}", *other.rsplit(".", 1)) for other in others
-        ],
+        "text": f"{path}.{text}",
+        "numbers": f"{path}.csv",
+        "others": [f"{path}{end}" for end in others]
+        + [f"{path}/{one}" for one in folder],
     }
 
 
-def page_inputs(name):
-    return lambda wildcards: files_of(wildcards.scenario).page_inputs(name)
-
-
-def page_params(name):
-    rooms = ["pages", "statistics", "verdicts", "plan", "published", "results"]
-    rooms += ["commands/page", "qrt/text", "qrt/tuning"]
-    if name in ("agreement", "seeds"):  # have a figure
-        rooms.append("figures")
-    return {"page": name, "code": code_version(*rooms), "study": study}
+def page_code(wildcards):
+    has_figure = wildcards.page in ("agreement", "seeds", *EXTENSIONS)
+    return code_version(
+        *("pages", "statistics", "verdicts", "plan", "published", "results"),
+        *("qrt/text", "qrt/tuning"),
+        *(["figures"] if has_figure else []),
+    )
 
 
 def how_to_draw(wildcards):

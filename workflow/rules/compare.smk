@@ -25,11 +25,7 @@ rule maps:
 rule compare:
     """The numbers of a figure or of a comparison that claims are about: tables, and what they are based on."""
     input:
-        unpack(
-            lambda wildcards: files_of(wildcards.scenario).comparison_inputs(
-                wildcards.comparison
-            )
-        ),
+        unpack(declared("comparison")),
     output:
         directory(LAYOUT.comparison("{scenario}", "{comparison}")),
     log:
@@ -45,7 +41,6 @@ rule compare:
             "results",
             "published",
             "figures/kinds",
-            "figures/figure_kind",
             "figures/compare_job",
             "figures/caption",
             "qrt/tuning",

@@ -31,11 +31,7 @@ rule figure:
 rule table:
     """A table of the paper: CSV with the numbers, LaTeX and Markdown for people."""
     input:
-        unpack(
-            lambda wildcards: files_of(wildcards.scenario).table_inputs(
-                wildcards.table
-            )
-        ),
+        unpack(declared("table")),
     output:
         csv=report(
             LAYOUT.figure("{scenario}", "{table}", "csv"),
@@ -60,78 +56,58 @@ rule table:
         " --markdown {output.md} 2>&1 | tee {log}"
 
 
-rule scorecard:
-    """A page on the verdict, with its text and its numbers; the other pages are variants of this rule."""
+rule page:
+    """A page on the verdict, with its text and its numbers; pages with more files are variants of this rule."""
     input:
-        unpack(page_inputs("scorecard")),
+        unpack(declared("page")),
     output:
         **page_files("scorecard"),
     log:
-        LAYOUT.log("{scenario}", "page", "scorecard"),
+        LAYOUT.log("{scenario}", "page", "{page}"),
     retries: 0
     localrule: True
     conda:
         ENVIRONMENT
     params:
-        **page_params("scorecard"),
+        code=page_code,
+        study=study,
         folder=subpath(output.html, parent=True),
     shell:
-        "python -m qrt_study page {params.page} --study {params.study:q} --out {params.folder}"
+        "python -m qrt_study page {wildcards.page} --study {params.study:q} --out {params.folder}"
         " > {log} 2> >(tee -a {log} >&2)"
 
 
-use rule scorecard as disagreements with:
-    input:
-        unpack(page_inputs("disagreements")),
+use rule page as disagreements with:
     output:
-        **page_files("disagreements", "disagreements_by_dataset.csv"),
-    log:
-        LAYOUT.log("{scenario}", "page", "disagreements"),
-    params:
-        **page_params("disagreements"),
-        folder=subpath(output.html, parent=True),
+        **page_files("disagreements", "_by_dataset.csv"),
 
 
-use rule scorecard as agreement with:
-    input:
-        unpack(page_inputs("agreement")),
+use rule page as agreement with:
     output:
-        **page_files("agreement", "agreement.pdf", "agreement.png"),
-    log:
-        LAYOUT.log("{scenario}", "page", "agreement"),
-    params:
-        **page_params("agreement"),
-        folder=subpath(output.html, parent=True),
+        **page_files("agreement", ".pdf", ".png"),
 
 
-use rule scorecard as robustness with:
-    input:
-        unpack(page_inputs("robustness")),
+use rule page as robustness with:
     output:
-        **page_files("robustness", "robustness_summary.csv"),
-    log:
-        LAYOUT.log("{scenario}", "page", "robustness"),
-    params:
-        **page_params("robustness"),
-        folder=subpath(output.html, parent=True),
+        **page_files("robustness", "_summary.csv"),
 
 
-use rule scorecard as seeds with:
-    input:
-        unpack(page_inputs("seeds")),
+use rule page as seeds with:
+    output:
+        **page_files("seeds", ".pdf", ".png", "_per_seed.csv", "_summary.csv"),
+
+
+use rule page as gains with:
+    output:
+        **page_files("gains", ".pdf", ".png", "_summary.csv"),
+
+
+use rule page as coverage with:
     output:
         **page_files(
-            "seeds",
-            "seeds.pdf",
-            "seeds.png",
-            "seeds_per_seed.csv",
-            "seeds_summary.csv",
+            "coverage",
+            *(".pdf", ".png", "_summary.csv", "_intervals.csv", "_ways.csv"),
         ),
-    log:
-        LAYOUT.log("{scenario}", "page", "seeds"),
-    params:
-        **page_params("seeds"),
-        folder=subpath(output.html, parent=True),
 
 
 rule own_data:
@@ -142,22 +118,77 @@ rule own_data:
     output:
         **page_files(
             "own_data",
-            *(f"own_data/{dataset}.csv" for dataset in STUDY.own_datasets),
+            folder=[f"{dataset}.csv" for dataset in STUDY.own_datasets],
             text="txt",
         ),
     log:
-        LAYOUT.log("{scenario}", "page", "own_data"),
+        LAYOUT.log("{scenario}", "page", "{page}"),
     retries: 0
     localrule: True
     conda:
         ENVIRONMENT
     params:
-        **page_params("own_data"),
+        code=page_code,
+        study=study,
         datasets=list(STUDY.own_datasets),
         folder=subpath(output.html, parent=True),
     shell:
         "python -m qrt_study own_data {params.datasets} --study {params.study:q} --out {params.folder}"
         " > {log} 2> >(tee -a {log} >&2)"
+
+
+rule explorer:
+    """One page with the results of all protocols of the study, by dataset, method, metric and scenario."""
+    input:
+        [
+            files
+            for protocol in DRAWN_PROTOCOLS
+            for files in files_of(protocol).explorer_inputs().values()
+        ],
+    output:
+        report(LAYOUT.explorer, category="Verdict", labels={"page": "explorer"}),
+    log:
+        LAYOUT.log("explorer"),
+    retries: 0
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        code=code_version("pages/explorer", "plan", "published", "qrt/text"),
+        study=facts(STUDY.scenario),
+        protocols=DRAWN_PROTOCOLS,
+    shell:
+        "python -m qrt_study explorer --study {params.study:q} --protocols {params.protocols} --out {output}"
+        " > {log} 2> >(tee -a {log} >&2)"
+
+
+rule article:
+    """The article about the published results under both protocols, with their numbers, tables and figures."""
+    input:
+        source=PROJECT / "article/article.typ",
+        parts=[PROJECT / "article/metadata.yaml", PROJECT / "article/references.bib"],
+        characteristics=PROJECT / "docs/verdict.md",
+        published=PROJECT / "replication/results/manifest.json",
+        drawn=expand(
+            f"{LAYOUT.figures}/{{protocol}}/{{file}}",
+            protocol=PROTOCOLS,
+            file=ARTICLE_READS,
+        ),
+    output:
+        report(LAYOUT.article, category="Article"),
+    log:
+        LAYOUT.log("article"),
+    retries: 0
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        code=code_version("documents", "statistics/times", "pages/changed_differences"),
+        folders=[f"{LAYOUT.figures}/{protocol}" for protocol in PROTOCOLS],
+        project=PROJECT,
+    shell:
+        "python -m qrt_study article {input.source:q} --project {params.project:q} --out {output}"
+        " --paper {params.folders[0]} --released {params.folders[1]} > {log} 2> >(tee -a {log} >&2)"
 
 
 rule published:

@@ -18,7 +18,6 @@ rule judge:
     retries: 0
     conda:
         ENVIRONMENT
-    threads: 4  # scenarios are judged side by side
     resources:
         mem_mb=8000,
         runtime=120,
@@ -29,5 +28,5 @@ rule judge:
         study=lambda wildcards: facts(wildcards.protocol, to_judge=True),
         results=subpath(output[0], ancestor=2),
     shell:
-        "python -m qrt_study judge --study {params.study:q} --results {params.results} --processes {threads}"
+        "python -m qrt_study judge --study {params.study:q} --results {params.results}"
         " > {log} 2> >(tee -a {log} >&2)"

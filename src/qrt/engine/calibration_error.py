@@ -11,11 +11,19 @@ from torch import Tensor
 from qrt.errors import UserError
 
 
-def pce_levels(pits: Tensor) -> Tensor:
-    """PCE as in the paper: mean over the levels j/101 of |level - share of PITs <= level|."""
+def pce_levels(pits: Tensor, weights: Tensor | None = None) -> Tensor:
+    """PCE as in the paper: mean over the levels j/101 of |level - share of PITs <= level|.
+
+    With weights: (n,) at least 0, the share of PITs is that of their weights.
+    """
     ordered = _sorted_pits(pits)
     levels = torch.arange(1, 101, dtype=torch.float64) / 101
-    shares = torch.searchsorted(ordered, levels, right=True).double() / len(ordered)
+    counts = torch.searchsorted(ordered, levels, right=True)
+    if weights is None:
+        shares = counts.double() / len(ordered)
+    else:
+        up_to = torch.cat([weights.new_zeros(1), weights[pits.argsort()].cumsum(0)]).double()
+        shares = up_to[counts] / up_to[-1]
     return (shares - levels).abs().mean()
 
 

@@ -72,30 +72,66 @@ class CalibrationMap(Protocol):
         """Both for very many points: log phi(x) to about 1e-5, Phi(x) to about 1e-7."""
 
 
-def fit_map(name: MapName, pits: Tensor, bandwidth: float = 0.1, width: KernelWidth = "variance") -> CalibrationMap:
-    """The calibration map `name` fitted to pits: (M,). Step maps do not use `bandwidth` and `width`."""
+def fit_map(
+    name: MapName,
+    pits: Tensor,
+    bandwidth: float = 0.1,
+    width: KernelWidth = "variance",
+    weights: Tensor | None = None,
+) -> CalibrationMap:
+    """The calibration map `name` fitted to pits: (M,). Step maps do not use `bandwidth` and `width`.
+
+    A PIT with the weight 2 counts as two PITs, also in M, which the kernel's width follows. `weights`: (M,) >= 0.
+    """
     pits = _checked(pits, "PITs").flatten()
+    if weights is not None:
+        pits, weights = pits[weights > 0], weights[weights > 0].double()
+    centres, weights = _sorted(pits, weights)
+    rows = _rows_of(centres, weights)
     if name in ("EMP", "DCP"):
         if len(pits) == 0:
             raise UserError("a calibration map needs at least one PIT, and got none")
-        return StepMap(name, pits.sort().values, len(pits) + (name == "DCP"))
-    scale = kernel_scale(bandwidth, len(pits), width)
+        return StepMap(name, centres, rows + (name == "DCP"), weights)
+    return kernel_map(name, centres, kernel_scale(bandwidth, rows, width), weights)
+
+
+def kernel_map(name: MapName, centres: Tensor, scale: float, weights: Tensor | None = None) -> KernelMap:
+    """KDE, TRUNC or REFL for sorted PITs, `centres`: (M,), and a kernel `scale` that is already known."""
     if name == "REFL":
-        return reflected_map(pits, scale)
-    plain = KernelMap(name, pits.sort().values, scale, 0.0, float(len(pits)))
+        return reflected_map(centres, scale, weights)
+    rows = _rows_of(centres, weights)
+    plain = KernelMap(name, centres, scale, 0.0, float(rows), weights)
     if name == "KDE":
         return plain
     if name == "TRUNC":
-        at_zero, at_one = plain.cdf(torch.tensor([0.0, 1.0])).mul(len(pits)).tolist()
-        return KernelMap(name, plain.centres, scale, at_zero, at_one - at_zero)
+        at_zero, at_one = plain.cdf(torch.tensor([0.0, 1.0])).mul(rows).tolist()
+        return KernelMap(name, centres, scale, at_zero, at_one - at_zero, weights)
     raise UserError(f"calibration map {name!r} is unknown: use one of {', '.join(MAP_NAMES)}")
 
 
-def reflected_map(pits: Tensor, scale: float) -> KernelMap:
+def reflected_map(pits: Tensor, scale: float, weights: Tensor | None = None) -> KernelMap:
     """REFL for pits: (M,) in [0, 1] and a kernel `scale` that is already known."""
     pits = _checked(pits, "PITs")
-    rows = float(len(pits))
-    return KernelMap("REFL", torch.cat([pits, -pits, 2 - pits]).sort().values, scale, offset=rows, total=rows)
+    rows = float(_rows_of(pits, weights))
+    images = torch.cat([pits, -pits, 2 - pits])
+    centres, of_images = _sorted(images, None if weights is None else weights.repeat(3))
+    return KernelMap("REFL", centres, scale, offset=rows, total=rows, weights=of_images)
+
+
+def _sorted(centres: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Centres in ascending order, and their weights."""
+    ordered = centres.sort()
+    return ordered.values, None if weights is None else weights[ordered.indices]
+
+
+def _rows_of(centres: Tensor, weights: Tensor | None) -> int | float:
+    """How many rows the centres are, by their weights."""
+    return len(centres) if weights is None or not len(weights) else float(weights.cumsum(0)[-1])
+
+
+def _number_up_to(count: Tensor, weights: Tensor | None) -> Tensor:
+    """How many rows the first `count` centres are, by their weights."""
+    return count if weights is None else torch.cat([weights.new_zeros(1), weights.cumsum(0)])[count]
 
 
 def _checked(values: Tensor, what: str) -> Tensor:
@@ -109,11 +145,15 @@ def _checked(values: Tensor, what: str) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class StepMap:
-    """EMP and DCP: the number of sorted `centres`: (M,) up to x, divided by M (EMP) or M + 1 (DCP)."""
+    """EMP and DCP: the number of sorted `centres`: (M,) up to x, divided by M (EMP) or M + 1 (DCP).
+
+    With `weights`: (M,), the number of centres and M are those of the weights.
+    """
 
     name: MapName
     centres: Tensor
-    divisor: int
+    divisor: int | float
+    weights: Tensor | None = None
     resolution: float = 0.0
 
     def cdf(self, points: Tensor) -> Tensor:
@@ -122,7 +162,8 @@ class StepMap:
 
     def tabulated_cdf(self, points: Tensor) -> Tensor:
         """Phi(x) for points of any shape; exact here."""
-        return torch.searchsorted(self.centres, points, right=True).double() / self.divisor
+        counts = torch.searchsorted(self.centres, points, right=True)
+        return _number_up_to(counts, self.weights).double() / self.divisor
 
     def log_density(self, points: Tensor) -> Tensor:
         """NaN: a step function has no density, so the NLL of what it recalibrates is not defined."""
@@ -140,20 +181,21 @@ class StepMap:
         """The smallest PIT that reaches the level; 1 if none does (DCP above M / (M + 1)), 0 for level 0."""
         levels = _checked(levels, "levels")
         # The same quotients as in cdf, so that the two agree at the steps to the last bit.
-        reached = torch.arange(1, len(self.centres) + 1, dtype=torch.float64) / self.divisor
+        reached = _number_up_to(torch.arange(1, len(self.centres) + 1), self.weights).double() / self.divisor
         padded = torch.cat([self.centres, torch.ones(1, dtype=torch.float64)])
         return torch.where(levels == 0, 0.0, padded[torch.searchsorted(reached, levels)])
 
 
 @dataclass(frozen=True, eq=False)
 class KernelMap:
-    """KDE, TRUNC and REFL: Phi(x) = (S(x) - offset) / total, with S over sorted `centres`: (C,)."""
+    """KDE, TRUNC and REFL: Phi(x) = (S(x) - offset) / total, with S over sorted `centres`: (C,), by `weights`."""
 
     name: MapName
     centres: Tensor
     scale: float
     offset: float
     total: float
+    weights: Tensor | None = None
 
     @property
     def resolution(self) -> float:
@@ -251,7 +293,7 @@ class KernelMap:
             x, near = points[chunk], nearest[chunk]
             crowded = float(near.max()) <= _NEAR
             log_densities[chunk], above[chunk] = self._sums_in_a_crowd(x) if crowded else self._sums_in_a_gap(x, near)
-        counts = torch.searchsorted(self.centres, points, right=True)
+        counts = _number_up_to(torch.searchsorted(self.centres, points, right=True), self.weights)
         log_density = log_densities - math.log(self.scale * self.total)
         return log_density, ((counts - above - self.offset) / self.total).clamp_(0, 1)
 
@@ -262,12 +304,13 @@ class KernelMap:
     def _sums_in_a_gap(self, x: Tensor, nearest: Tensor) -> tuple[Tensor, Tensor]:
         """The sums however far the next centre is: densities are relative to the nearest centre's."""
         near = nearest.unsqueeze(1)
-        offset = self._offsets(x, *self._centres_between(x, float(nearest.max()) + _REACH))
+        first, last = self._centres_between(x, float(nearest.max()) + _REACH)
+        offset = self._offsets(x, first, last)
         relative = torch.sub(near, offset.abs()).exp_()
         decay = relative * torch.exp(-near)
         rest = decay + 1
-        density = relative.div_(rest).div_(rest).sum(dim=1)
-        return density.log_().sub_(nearest), decay.div_(rest).copysign_(offset).sum(dim=1)
+        density = self._sum(relative.div_(rest).div_(rest), first, last)
+        return density.log_().sub_(nearest), self._sum(decay.div_(rest).copysign_(offset), first, last)
 
     def _sums_in_a_crowd(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The sums where a centre is near. Centres that are far from all points enter by sums of their powers of e:
@@ -283,17 +326,20 @@ class KernelMap:
         decay = offset.abs().neg_().exp_()
         rest = decay + 1
         q = decay.div_(rest)
-        density, above = (q / rest).sum(dim=1), q.copysign_(offset).sum(dim=1)
-        for side, end, far in (
-            (1.0, x.min(), self.centres[first:first_near]),
-            (-1.0, x.max(), self.centres[last_near:last]),
-        ):
-            if len(far):
-                sums = torch.exp((far - end).mul_(side / self.scale) * _POWERS).sum(dim=1)
+        density = self._sum(q / rest, first_near, last_near)
+        above = self._sum(q.copysign_(offset), first_near, last_near)
+        for side, end, start, stop in ((1.0, x.min(), first, first_near), (-1.0, x.max(), last_near, last)):
+            if start < stop:
+                far = self.centres[start:stop]
+                sums = self._sum(torch.exp((far - end).mul_(side / self.scale) * _POWERS), start, stop)
                 of_points = torch.exp((end - x).mul_(side / self.scale) * _POWERS)
                 density += (_POWERS.squeeze(1) * _SIGNS * sums) @ of_points
                 above += side * ((_SIGNS * sums) @ of_points)
         return density.log_(), above
+
+    def _sum(self, values: Tensor, first: int, last: int) -> Tensor:
+        """The weighted sum (n,) of values (n, centres) of the centres from `first` up to but without `last`."""
+        return values.sum(dim=1) if self.weights is None else values @ self.weights[first:last]
 
     def _offsets(self, x: Tensor, first: int, last: int) -> Tensor:
         """Points less centres from `first` up to but without `last`, in kernel scales: (n, centres)."""

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from qrt.engine.calibration_error import pce_levels
-from qrt.engine.random_streams import sample_rows, stream
+from qrt.engine.random_streams import stream
 from qrt.engine.reflected_density import log_density_and_cdf_value
 from qrt.engine.stack import Stack
 from qrt.engine.validation import Validation, reflected_into_unit_interval
+from qrt.engine.weights import drawn_rows, mean_over_rows
 
 CURVE_ROWS = 8192
 Part = Literal["train", "validation"]
@@ -35,9 +36,9 @@ class CurveRecord:
     pce: float
 
 
-def curve_rows(training_rows: int, seed: int) -> Tensor:
+def curve_rows(training_rows: int, seed: int, weights: Tensor | None = None) -> Tensor:
     """Numbers of the training rows on which curves are recorded: all, or 8192 drawn once per run."""
-    return sample_rows(training_rows, CURVE_ROWS, stream(seed, "curves"))
+    return drawn_rows(training_rows, CURVE_ROWS, stream(seed, "curves"), weights)
 
 
 def curve_records(
@@ -48,6 +49,7 @@ def curve_records(
         ("train", training),
         ("validation", (validation.x, validation.y)),
     )
+    weights_of = {"train": None, "validation": validation.weights.validation}  # training rows are drawn by theirs
     terms = [validation.terms(stack, x, y) for _, (x, y) in parts]
     sizes = [len(y) for _, (_, y) in parts]
     log_density, pits = (torch.cat(values, dim=1) for values in zip(*terms, strict=True))
@@ -61,9 +63,10 @@ def curve_records(
     records: list[list[CurveRecord]] = [[] for _ in range(len(stack))]
     split = (values.double().split(sizes, dim=1) for values in (log_density, log_phi, recalibrated))
     for (part, _), *values in zip(parts, *split, strict=True):
-        nlls, entropies = (-means.mean(dim=1) for means in values[:2])
+        weights = weights_of[part]
+        nlls, entropies = (-mean_over_rows(of_rows, weights) for of_rows in values[:2])
         for number, (nll, entropy) in enumerate(zip(nlls.tolist(), entropies.tolist(), strict=True)):
             weighted = stack.variants[number].alpha * entropy + 0.0  # never -0.0
-            pce = float(pce_levels(values[2][number])) if math.isfinite(nll) else math.nan
+            pce = float(pce_levels(values[2][number], weights)) if math.isfinite(nll) else math.nan
             records[number].append(CurveRecord(epoch, part, nll + entropy, nll, weighted, pce))
     return records

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from qrt.engine.predictive import PredictiveDistribution, log_densities_and_pits
 from qrt.engine.quadrature import CrpsAndMoments, crps_and_moments
 from qrt.engine.registry import METRICS, MapName
 from qrt.engine.scores import LEVELS, weighted_interval_score
+from qrt.engine.weights import mean_over_rows
 from qrt.errors import UserError
 
 BATCH_ROWS = 512  # of the metrics called `batched`
@@ -24,7 +26,13 @@ DIVERGED_NLL = 1000.0  # docs/protocol.md, section 7
 
 
 def post_hoc_maps(
-    predictive: PredictiveDistribution, y: Tensor, name: MapName, bandwidth: float, width: KernelWidth
+    predictive: PredictiveDistribution,
+    y: Tensor,
+    name: MapName,
+    bandwidth: float,
+    width: KernelWidth,
+    *,
+    weights: Tensor | None = None,
 ) -> tuple[CalibrationMap, ...]:
     """The maps of `predictive` and, on top, the map `name` fitted to its PITs of calibration rows y: (N,).
 
@@ -32,22 +40,25 @@ def post_hoc_maps(
     (one map on the PITs of F); one that has the training-time map already gives the released code's.
     """
     y = _checked_targets(predictive.mixture, y)
-    return (*predictive.maps, fit_map(name, predictive.pit(y), bandwidth, width))
+    return (*predictive.maps, fit_map(name, predictive.pit(y), bandwidth, width, weights))
 
 
-def evaluate(predictive: PredictiveDistribution, y: Tensor) -> dict[str, float]:
+def evaluate(predictive: PredictiveDistribution, y: Tensor, weights: Tensor | None = None) -> dict[str, float]:
     """Every metric (keys: `registry.METRICS`) of N predictive distributions against y: (N,), on their common scale.
 
     `nll` is NaN if a map is a step function (EMP, DCP), which has no density. If a map leaves 5 % or more
     of the mass on one side of [0, 1] (KDE with many PITs near an end, DCP with fewer than 19 PITs), the
     outer quantiles are infinite, and with them `crps_wis` and `length_90`; `sd_released` is then NaN.
+
+    With weights of the rows: (N,), a row of weight 2 counts like two rows; `pce_sorted` and the metrics in batches,
+    which go by numbers of rows, are left out.
     """
-    (metrics,) = evaluate_chains(predictive.mixture, [predictive.maps], y)
+    (metrics,) = evaluate_chains(predictive.mixture, [predictive.maps], y, weights)
     return metrics
 
 
 def evaluate_chains(
-    mixture: GaussianMixture, chains: Sequence[tuple[CalibrationMap, ...]], y: Tensor
+    mixture: GaussianMixture, chains: Sequence[tuple[CalibrationMap, ...]], y: Tensor, weights: Tensor | None = None
 ) -> list[dict[str, float]]:
     """What `evaluate` gives for N mixtures and targets y: (N,), under each of several chains of maps.
 
@@ -58,7 +69,7 @@ def evaluate_chains(
     densities = log_densities_and_pits(mixture, chains, y)
     integrals = crps_and_moments(mixture, chains, y)
     return [
-        _metrics(PredictiveDistribution(mixture, maps), y, *density, integral)
+        _metrics(PredictiveDistribution(mixture, maps), y, *density, integral, weights=weights)
         for maps, density, integral in zip(chains, densities, integrals, strict=True)
     ]
 
@@ -79,32 +90,42 @@ def evaluate_many_rows(
 
 
 def _metrics(
-    predictive: PredictiveDistribution, y: Tensor, log_density: Tensor, pit: Tensor, integrals: CrpsAndMoments
+    predictive: PredictiveDistribution,
+    y: Tensor,
+    log_density: Tensor,
+    pit: Tensor,
+    integrals: CrpsAndMoments,
+    *,
+    weights: Tensor | None,
 ) -> dict[str, float]:
     quantiles = predictive.quantile(LEVELS)
     low, median, high = quantiles[:, 0], quantiles[:, len(LEVELS) // 2], quantiles[:, -1]
     interval_scores = weighted_interval_score(quantiles, y)
     # Row 4 of docs/protocol.md, section 8: exact for a base model, else from the 19 quantiles.
     released = quantiles.std(dim=1) if predictive.maps else gaussian.standard_deviation(predictive.mixture)
+    mean = partial(mean_over_rows, weights=weights)
     values = {
-        "nll": -log_density.mean(),
-        "pce_levels": pce_levels(pit),
-        "pce_sorted": pce_sorted(pit),
-        "crps_wis": interval_scores.mean(),
-        "crps": integrals.crps.mean(),
-        "sd": integrals.standard_deviation.mean(),
-        "sd_released": released.mean(),
-        "coverage_90": ((low <= y) & (y <= high)).double().mean(),
-        "length_90": (high - low).mean(),
-        "rmse": (y - integrals.mean).square().mean().sqrt(),
-        "mae": (y - median).abs().mean(),
-        "pit_variance": pit.var(correction=0),
-        "nll_batched": _mean_over_batches(torch.mean, -log_density),
-        "pce_levels_batched": _mean_over_batches(pce_levels, pit),
-        "pce_sorted_batched": _mean_over_batches(pce_sorted, pit),
-        "crps_wis_batched": _mean_over_batches(torch.mean, interval_scores),
+        "nll": -mean(log_density),
+        "pce_levels": pce_levels(pit, weights),
+        "crps_wis": mean(interval_scores),
+        "crps": mean(integrals.crps),
+        "sd": mean(integrals.standard_deviation),
+        "sd_released": mean(released),
+        "coverage_90": mean(((low <= y) & (y <= high)).double()),
+        "length_90": mean(high - low),
+        "rmse": mean((y - integrals.mean).square()).sqrt(),
+        "mae": mean((y - median).abs()),
+        "pit_variance": pit.var(correction=0) if weights is None else mean((pit - mean(pit)).square()),
     }
-    return {name: float(values[name]) for name in METRICS}
+    if weights is None:
+        values |= {
+            "pce_sorted": pce_sorted(pit),
+            "nll_batched": _mean_over_batches(torch.mean, -log_density),
+            "pce_levels_batched": _mean_over_batches(pce_levels, pit),
+            "pce_sorted_batched": _mean_over_batches(pce_sorted, pit),
+            "crps_wis_batched": _mean_over_batches(torch.mean, interval_scores),
+        }
+    return {name: float(values[name]) for name in METRICS if name in values}
 
 
 def _mean_over_batches(metric: Callable[[Tensor], Tensor], values: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from qrt.errors import UserError
 KernelWidth = Literal["variance", "scale"]
 
 
-def kernel_scale(bandwidth: float, n: int, width: KernelWidth) -> float:
+def kernel_scale(bandwidth: float, n: float, width: KernelWidth) -> float:
     """Scale s of the logistic kernel for bandwidth b and n PITs (docs/protocol.md, section 8, row 2).
 
     `variance`: the kernel's variance is b^2 n^(-2/5), as in the paper; a logistic with scale s has variance

@@ -7,6 +7,7 @@ These are the definitions; `mixture_terms` has log-density and CDF again, with c
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -44,6 +45,12 @@ def affine(mixture: GaussianMixture, shift: float, scale: float) -> GaussianMixt
             "and the scale above 0 (a constant target has scale 0)"
         )
     return GaussianMixture(mixture.means * scale + shift, mixture.scales * scale, mixture.log_weights)
+
+
+def pooled(mixtures: Sequence[GaussianMixture]) -> GaussianMixture:
+    """The linear pool of M mixtures (..., N, K), each with the weight 1/M: a mixture (..., N, M K)."""
+    means, scales, log_weights = (torch.cat(tensors, dim=-1) for tensors in zip(*mixtures, strict=True))
+    return GaussianMixture(means, scales, log_weights - math.log(len(mixtures)))
 
 
 def log_density(mixture: GaussianMixture, y: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The base models as stacks: R networks of one shape, computed together on the same rows.
+"""The base models as stacks: R networks of one shape, computed together on the same rows, or on rows of their own.
 
 They are those of docs/protocol.md, section 2.
 
@@ -16,7 +16,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from qrt.engine.random_streams import dropout_mask
+from qrt.engine.random_streams import dropout_mask, rows_of_networks
 
 Shape = tuple[int, ...]
 Tensors = Mapping[str, Tensor]
@@ -45,7 +45,7 @@ class Network(Protocol):
     def forward(self, tensors: Tensors, x: Tensor, masks: list[Tensor] | None) -> tuple[Tensor, Backward]:
         """Outputs (R, 3K, B) for x: (B, features), and the function that adds to the gradients, to be called once.
 
-        `masks` None is evaluation mode.
+        `masks` None is evaluation mode. Rows and masks may also be each network's own: (R, B, ...).
         """
 
     def forward_repeatable(self, tensors: Tensors, x: Tensor, masks: list[Tensor]) -> tuple[Tensor, Backward, Repeat]:
@@ -58,7 +58,8 @@ class Network(Protocol):
         outputs, backward = self.forward(tensors, x, masks)
 
         def repeat(networks: slice, masks: list[Tensor]) -> tuple[Tensor, Backward]:
-            return self.forward(of_networks(tensors, networks), x, masks)
+            rows = rows_of_networks(x, networks.start, networks.stop)
+            return self.forward(of_networks(tensors, networks), rows, masks)
 
         return outputs, backward, repeat
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -15,8 +16,42 @@ from torch import Tensor
 
 def stream(seed: int, purpose: str) -> torch.Generator:
     """The generator of `purpose` in the run with this seed."""
+    return torch.Generator().manual_seed(_number(seed, purpose))
+
+
+def member_seeds(seed: int, members: int) -> list[int]:
+    """The seeds of an ensemble's members: the run's own, and others that follow from it."""
+    return [seed, *(_number(seed, f"member {member}") for member in range(1, members))]
+
+
+def _number(seed: int, purpose: str) -> int:
+    """A number from 0 up to but without 2^63 that follows from both."""
     digest = hashlib.blake2b(f"{seed}: {purpose}".encode(), digest_size=8).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
+    return int.from_bytes(digest, "little") >> 1
+
+
+class Streams:
+    """The streams of one purpose for the networks of a stack: one that all share, or one for each of their seeds."""
+
+    def __init__(self, seeds: Sequence[int], purpose: str) -> None:
+        self._generators = {seed: stream(seed, purpose) for seed in seeds}
+
+    def draw(self, seeds: Sequence[int], function: Callable[[torch.Generator], Tensor]) -> Tensor:
+        """`function` of the common stream; of several, those of networks with these seeds, stacked: (R, ...)."""
+        (drawn,) = self.draw_lists(seeds, lambda generator: [function(generator)])
+        return drawn
+
+    def draw_lists(self, seeds: Sequence[int], function: Callable[[torch.Generator], list[Tensor]]) -> list[Tensor]:
+        """The same for a `function` that gives several tensors."""
+        drawn = {seed: function(self._generators[seed]) for seed in dict.fromkeys(seeds)}
+        if len(self._generators) == 1:
+            return next(iter(drawn.values()))
+        return [torch.stack(of_networks) for of_networks in zip(*(drawn[seed] for seed in seeds), strict=True)]
+
+
+def rows_of_networks(values: Tensor, first: int, last: int) -> Tensor:
+    """Of values (R, n, ..) of each network, those from `first` up to but without `last`; common ones (n, ..) whole."""
+    return values[first:last] if values.dim() > 2 else values
 
 
 def sample_rows(rows: int, size: int, generator: torch.Generator) -> Tensor:

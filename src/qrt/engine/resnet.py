@@ -175,7 +175,7 @@ class _TrainingLayers:
     def __init__(self, tensors: Tensors, x: Tensor, kept: float) -> None:
         self.tensors = tensors
         self.networks = len(tensors["input.weight"])
-        self.rows = len(x)
+        self.rows = x.shape[-2]
         self.ones = x.new_ones(1, 1, self.rows).expand(self.networks, -1, -1)
         self.kept = kept
 

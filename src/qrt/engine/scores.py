@@ -23,3 +23,13 @@ def weighted_interval_score(quantiles: Tensor, y: Tensor) -> Tensor:
     scores = quantile_scores(quantiles, LEVELS, y)
     tails = 1.5 * (scores[:, 0] + scores[:, -1])
     return 2 * (scores.sum(dim=1) + tails) / (scores.shape[1] + 1)
+
+
+def interval_scores(interval: Tensor, coverage: float, y: Tensor) -> Tensor:
+    """Scores (N,) of central intervals (N, 2) with this probability: length, and 2 / alpha times what y is off.
+
+    Gneiting and Raftery (2007), section 6.2, with alpha = 1 - coverage: 2 / alpha times both ends' quantile scores.
+    """
+    alpha = 1 - coverage
+    levels = torch.tensor([alpha / 2, 1 - alpha / 2], dtype=torch.float64)
+    return 2 / alpha * quantile_scores(interval, levels, y).sum(dim=1)

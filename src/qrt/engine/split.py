@@ -96,10 +96,18 @@ class SplitTargets:
 
 @dataclass(frozen=True)
 class SplitData(SplitTargets):
-    """One split of one dataset: its targets, and x (rows, features) float32, standardised and in the same order."""
+    """One split of one dataset: its targets, and x (rows, features) float32, standardised and in the same order.
+
+    `weights` (rows,) are those of the rows, or None; the study has none.
+    """
 
     x: npt.NDArray[np.float32]
+    weights: npt.NDArray[np.float64] | None = None
 
     def part(self, name: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """x and y of a part (`rows`), as views."""
         return self.x[self.rows(name)], self.y[self.rows(name)]
+
+    def part_weights(self, name: str) -> npt.NDArray[np.float64] | None:
+        """The weights of a part, as a view."""
+        return None if self.weights is None else self.weights[self.rows(name)]

@@ -39,9 +39,9 @@ class MapGroup:
 
 
 class Stack:
-    """Networks in training. Common random numbers: all start from the same weights.
+    """Networks in training. Networks with the same seed start from the same weights (common random numbers).
 
-    `variants` are in the stack's own order, `numbers` are their numbers in the list that was asked for.
+    `variants` and `seeds` are in the stack's own order, `numbers` are their numbers in the list that was asked for.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Stack:
         network: Network,
         variants: Sequence[Variant],
         settings: TrainingSettings,
-        seed: int,
+        seeds: Sequence[int],
         *,
         batch_rows: int,
         map_rows: int,
@@ -58,6 +58,7 @@ class Stack:
         self.network = network
         self.numbers = order
         self.variants = [variants[number] for number in order]
+        self.seeds = [seeds[number] for number in order]
         sources = {variant.map_source for variant in variants}
         free = {LEARNED_CENTRES: (batch_rows,)} if "learned" in sources else {}
         learned = free if settings.free_centres == "trained" else {}
@@ -66,11 +67,13 @@ class Stack:
         self.parameters = NamedTensors(len(order), {**network.parameter_shapes, **learned})
         self.gradients = NamedTensors(len(order), self.parameters.shapes)
         self.statistics = NamedTensors(len(order), {**network.statistic_shapes, **fixed})
-        for name, tensor in network.initial(stream(seed, "initial weights")).items():
-            (self.parameters if name in self.parameters.shapes else self.statistics).views[name].copy_(tensor)
-        for name in free:
-            start = torch.rand(batch_rows, generator=stream(seed, "learned centres"))
-            (self.parameters if name in learned else self.statistics).views[name].copy_(start)
+        for seed in dict.fromkeys(self.seeds):
+            start = network.initial(stream(seed, "initial weights"))
+            start |= {name: torch.rand(batch_rows, generator=stream(seed, "learned centres")) for name in free}
+            positions = [position for position, of_network in enumerate(self.seeds) if of_network == seed]
+            for name, tensor in start.items():
+                views = (self.parameters if name in self.parameters.shapes else self.statistics).views
+                views[name][positions] = tensor
         self.best_parameters = self.parameters.selected(torch.arange(len(order)))
         self.best_statistics = self.statistics.selected(torch.arange(len(order)))
         # Weight decay would pull the learned centres to 0, one end of the interval they live on.
@@ -130,6 +133,7 @@ class Stack:
         chosen = torch.tensor(positions, dtype=torch.int64)
         self.numbers = [self.numbers[position] for position in positions]
         self.variants = [self.variants[position] for position in positions]
+        self.seeds = [self.seeds[position] for position in positions]
         self.alphas = self.alphas[chosen]
         self.optimiser.keep(chosen)
         self.parameters = self.parameters.selected(chosen)

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -16,11 +17,11 @@ from torch import Tensor
 from qrt.engine.curves import CurveRecord, curve_records, curve_rows
 from qrt.engine.memory import keep_freed_memory
 from qrt.engine.network import MLP, Network
-from qrt.engine.random_streams import stream
+from qrt.engine.random_streams import Streams
 from qrt.engine.resnet import ResNet
 from qrt.engine.split import SplitData
 from qrt.engine.stack import INITIAL_CENTRES, LEARNED_CENTRES, Stack
-from qrt.engine.training_data import checked_part
+from qrt.engine.training_data import checked_part, checked_weights
 from qrt.engine.training_step import TrainingStep
 from qrt.engine.validation import (
     MAP_ROWS,
@@ -31,6 +32,7 @@ from qrt.engine.validation import (
     training_map_rows,
 )
 from qrt.engine.variant import TrainingSettings, Variant
+from qrt.engine.weights import RowWeights, drawn_rows
 from qrt.errors import UserError
 
 __all__ = [
@@ -102,12 +104,17 @@ def train_stack(
     settings: TrainingSettings,
     seed: int,
     log: Callable[[str], None] = lambda line: None,
+    *,
+    seeds: Sequence[int] | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> list[TrainedNetwork]:
     """Train the networks of one dataset and split that share base model, components and training rows.
 
     They see the same initial weights, batches, dropout masks and map samples, all from `seed`, and what one network
-    becomes does not depend on the others in the list. `log` gets a line of progress now and then. The result is in the
-    order of `variants`.
+    becomes does not depend on the others in the list. `seeds` gives each network one of its own instead, as the members
+    of an ensemble have; it then becomes what it would become alone with that seed. `log` gets a line of progress now
+    and then. As soon as `stop` says so, training ends after the next validation, with the best networks so far. The
+    result is in the order of `variants`.
     """
     if not variants:
         return []
@@ -118,7 +125,7 @@ def train_stack(
         )
     keep_freed_memory()
     with torch.no_grad():
-        return _Training(data, variants, settings, seed, log).run()
+        return _Training(data, variants, settings, seeds or [seed] * len(variants), log).run(stop)
 
 
 class _Training:
@@ -129,36 +136,39 @@ class _Training:
         data: SplitData,
         variants: Sequence[Variant],
         settings: TrainingSettings,
-        seed: int,
+        seeds: Sequence[int],
         log: Callable[[str], None],
     ) -> None:
         x, y = checked_part(data, variants[0].trained_on)
+        self.weights = RowWeights(checked_weights(data, variants[0].trained_on), checked_weights(data, "validation"))
         self.settings = settings
         self.network = build_network(variants[0], x.shape[1], settings)
         self.batch_rows = min(settings.batch_size, len(x))
         self.stack = Stack(
-            self.network, variants, settings, seed, batch_rows=self.batch_rows, map_rows=min(MAP_ROWS, len(x))
+            self.network, variants, settings, seeds, batch_rows=self.batch_rows, map_rows=min(MAP_ROWS, len(x))
         )
-        self.validation = Validation(checked_part(data, "validation"), (x, y), settings, seed)
+        self.validation = Validation(checked_part(data, "validation"), (x, y), settings, seeds, self.weights)
         self.validation.fix_initial_centres(self.stack)
-        self.step = TrainingStep(self.stack, x, y, settings, seed)
-        self.order = stream(seed, "order of the rows")
+        self.step = TrainingStep(self.stack, x, y, settings, self.weights.train)
+        self.orders = Streams(seeds, "order of the rows")
         self.best_values = [math.inf] * len(variants)
         self.selected_epochs = [0] * len(variants)
         self.curves: list[list[CurveRecord]] = [[] for _ in variants]
         self.curve_data = None
         if settings.record_curves:
-            chosen = curve_rows(len(x), seed)
+            chosen = curve_rows(len(x), seeds[0], self.weights.train)
             self.curve_data = (x[chosen], y[chosen])
         self.finished: dict[int, TrainedNetwork] = {}
         self.progress = _Progress(len(variants), settings, log)
 
-    def run(self) -> list[TrainedNetwork]:
+    def run(self, stop: Callable[[], bool]) -> list[TrainedNetwork]:
         """Train until every network has stopped."""
         for epoch in range(1, self.settings.max_epochs + 1):
             self._leave(self._train_epoch(), epoch, "training loss")
             if len(self.stack) and epoch % self.settings.validate_every == 0:
                 self._validate(epoch)
+                if stop():
+                    self._stop(list(range(len(self.stack))), epoch, "")
             if not len(self.stack):
                 break
             self.progress.report(epoch, self._waits(epoch), self.best_values)
@@ -167,10 +177,12 @@ class _Training:
 
     def _train_epoch(self) -> Tensor:
         """One epoch. Gives the sum of each network's losses: (R,), not finite as soon as one of them is not."""
-        rows = torch.randperm(len(self.step.x), generator=self.order)
+        count = len(self.step.x)
+        draw = partial(drawn_rows, count, count, weights=self.weights.train)
+        rows = self.orders.draw(self.stack.seeds, draw)
         total = torch.zeros(len(self.stack))
         # The incomplete last batch is dropped (docs/protocol.md, section 2).
-        for batch in rows[: len(rows) // self.batch_rows * self.batch_rows].split(self.batch_rows):
+        for batch in rows[..., : count // self.batch_rows * self.batch_rows].split(self.batch_rows, dim=-1):
             total += self.step(batch)
         return total
 

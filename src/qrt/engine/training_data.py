@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -39,3 +40,13 @@ def checked_part(data: SplitData, part: str) -> tuple[Tensor, Tensor]:
                 f"{part}: the target is constant ({float(y[0]):g} after scaling), there is nothing to learn"
             )
     return x, y
+
+
+def checked_weights(data: SplitData, part: str) -> Tensor | None:
+    """The weights of a part's rows: (n,) float64 and above 0; None if all are the same."""
+    weights = data.part_weights(part)
+    if weights is None:
+        return None
+    if weights.dtype != "float64" or not (np.isfinite(weights) & (weights > 0)).all():
+        raise UserError(f"{part}: weights of rows must be finite float64 numbers above 0; leave out rows of weight 0")
+    return None if (weights == weights[0]).all() else torch.from_numpy(weights)

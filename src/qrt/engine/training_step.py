@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Literal
 
@@ -14,9 +15,10 @@ from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture_terms import from_raw_outputs, mixture_terms
 from qrt.engine.network import Backward, Repeat, Tensors
 from qrt.engine.objective import map_term, own_map_term
-from qrt.engine.random_streams import sample_rows, stream
+from qrt.engine.random_streams import Streams, rows_of_networks
 from qrt.engine.stack import LEARNED_CENTRES, MapGroup, Stack
 from qrt.engine.variant import TrainingSettings
+from qrt.engine.weights import drawn_rows
 
 RowsOfCentres = int | Literal["batch"]  # M rows drawn at each step (Algorithm 2), or those of the batch once more
 
@@ -96,28 +98,35 @@ class _CentrePass:
 
 
 class TrainingStep:
-    """Trains a stack on batches of the rows x: (n, features), y: (n,).
+    """Trains a stack on batches of the rows x: (n, features), y: (n,), whose `weights` map samples are drawn by.
+
+    Networks with the same seed see the same dropout masks and map samples; with several seeds in the stack, what a
+    step draws is (R, ...), of each network's own.
 
     `seconds` has the CPU time that each network (by its number) took so far: an equal share of what is done for all,
     and all of its own map.
     """
 
-    def __init__(self, stack: Stack, x: Tensor, y: Tensor, settings: TrainingSettings, seed: int) -> None:
+    def __init__(
+        self, stack: Stack, x: Tensor, y: Tensor, settings: TrainingSettings, weights: Tensor | None = None
+    ) -> None:
+        seeds = stack.seeds
         self.stack = stack
         self.x = x
         self.y = y
+        self.weights = weights
         self.width = settings.kernel_width
         self.batch_rows = min(settings.batch_size, len(x))
         self.seconds = [0.0] * len(stack)
-        self._dropout = stream(seed, "dropout")
-        self._sample = stream(seed, "map sample")
+        self._dropout = Streams(seeds, "dropout")
+        self._sample = Streams(seeds, "map sample")
         # One stream per size: a network's masks must not depend on which other sizes are in the stack.
         sizes = {variant.map_size for variant in stack.variants if variant.map_size is not None}
-        self._sample_dropout = {size: stream(seed, f"dropout of map sample {size}") for size in sizes}
+        self._sample_dropout = {size: Streams(seeds, f"dropout of map sample {size}") for size in sizes}
         self._formula = settings.map_formula
         self._takes_second_pass = settings.map_centres == "second_pass"
         self._learns_centres = settings.free_centres == "trained"
-        self._second_dropout = stream(seed, "dropout of the second pass")
+        self._second_dropout = Streams(seeds, "dropout of the second pass")
         self._passes: list[_Pass] = []
         self.stack_changed()
 
@@ -153,17 +162,18 @@ class TrainingStep:
         ]
 
     def __call__(self, rows: Tensor) -> Tensor:
-        """One step on the batch with these row numbers: (B,). Gives each network's loss: (R,)."""
+        """One step on the batch with these row numbers: (B,), or (R, B). Gives each network's loss: (R,)."""
         start, spent_on_maps = time.process_time(), 0.0
-        x, y = self.x.index_select(0, rows), self.y.index_select(0, rows)
-        masks = self.stack.network.masks(len(rows), self._dropout)
+        x, y = self._rows(rows)
+        masks = self._masks(self.batch_rows, self._dropout)
         centre_rows = self._centre_rows(x, y)
         self.stack.gradients.flat.zero_()
         losses = torch.empty(len(self.stack))
         for part in self._passes:
-            outputs, backward, repeat = self._forward(part, x, masks)
+            outputs, backward, repeat = self._forward(part, *_of(part, x, masks))
             mixture, to_outputs = from_raw_outputs(outputs)
-            log_density, pit, to_mixture = mixture_terms(mixture, y, part.first_with_map)
+            targets = rows_of_networks(y, part.first, part.last)
+            log_density, pit, to_mixture = mixture_terms(mixture, targets, part.first_with_map)
             loss = torch.mean(log_density, dim=1, out=losses[part.first : part.last]).neg_()
             to_pit = torch.empty_like(pit)
             for run in part.maps:
@@ -177,7 +187,7 @@ class TrainingStep:
                 if centres is not None:
                     centres.backward()
                 spent_on_maps += self._charge(run.first, run.last, time.process_time() - map_start)
-            backward(to_outputs(to_mixture(-1 / len(rows), to_pit)), part.gradients)
+            backward(to_outputs(to_mixture(-1 / self.batch_rows, to_pit)), part.gradients)
         self.stack.optimiser.step(self.stack.parameters, self.stack.gradients)
         self._charge(0, len(self.stack), time.process_time() - start - spent_on_maps)
         return losses
@@ -192,11 +202,13 @@ class TrainingStep:
     def _centre_pass(self, part: _Pass, run: _MapRun, rows: _CentreRows, repeat: Repeat | None) -> _CentrePass:
         """The pass that gives the centres of a run of maps: a repetition of the pass over the batch, or another."""
         stack = self.stack
+        x, masks = _of(run, rows.x, rows.masks)
         if run.centre_rows == "batch" and repeat is not None:
-            outputs, backward = repeat(slice(run.first - part.first, run.last - part.first), rows.masks)
+            outputs, backward = repeat(slice(run.first - part.first, run.last - part.first), masks)
         else:
-            outputs, backward = stack.network.forward(stack.tensors(run.first, run.last), rows.x, rows.masks)
-        return _CentrePass(outputs, backward, rows.y, run.first, stack.gradients.between(run.first, run.last))
+            outputs, backward = stack.network.forward(stack.tensors(run.first, run.last), x, masks)
+        y = rows_of_networks(rows.y, run.first, run.last)
+        return _CentrePass(outputs, backward, y, run.first, stack.gradients.between(run.first, run.last))
 
     def _charge(self, first: int, last: int, seconds: float) -> float:
         """Share `seconds` equally among the networks from `first` up to but without `last`."""
@@ -206,18 +218,28 @@ class TrainingStep:
 
     def _centre_rows(self, x: Tensor, y: Tensor) -> dict[RowsOfCentres, _CentreRows]:
         """The rows of this step, with the batch x: (B, features), y: (B,), whose PITs are centres of maps."""
-        network, rows_of = self.stack.network, dict[RowsOfCentres, _CentreRows]()
+        rows_of = dict[RowsOfCentres, _CentreRows]()
         if any(part.has_repetition for part in self._passes):
-            rows_of["batch"] = _CentreRows(x, y, network.masks(len(x), self._second_dropout))
+            rows_of["batch"] = _CentreRows(x, y, self._masks(self.batch_rows, self._second_dropout))
         sizes = {variant.map_size for variant in self.stack.variants if variant.map_size is not None}
         if sizes:
             # Smaller samples are parts of larger ones: common random numbers.
-            order = sample_rows(len(self.x), len(self.x), self._sample)
+            draw = partial(drawn_rows, len(self.x), len(self.x), weights=self.weights)
+            order = self._sample.draw(self.stack.seeds, draw)
             for size in sizes:
-                rows = order[:size]
-                masks = network.masks(len(rows), self._sample_dropout[size])
-                rows_of[size] = _CentreRows(self.x[rows], self.y[rows], masks)
+                rows = order[..., :size]
+                rows_of[size] = _CentreRows(*self._rows(rows), self._masks(rows.shape[-1], self._sample_dropout[size]))
         return rows_of
+
+    def _rows(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
+        """x and y of rows with these numbers: (n, features) and (n,); of (R, n) rows (R, n, features) and (R, 1, n)."""
+        if numbers.dim() == 1:
+            return self.x.index_select(0, numbers), self.y.index_select(0, numbers)
+        return self.x[numbers], self.y[numbers].unsqueeze(1)
+
+    def _masks(self, rows: int, streams: Streams) -> list[Tensor]:
+        """Dropout masks for a pass over so many rows."""
+        return streams.draw_lists(self.stack.seeds, partial(self.stack.network.masks, rows))
 
     def _map_term(self, term: _MapTerm, pit: Tensor, passed: _CentrePass | None) -> tuple[Tensor, Tensor]:
         """The map's term of the loss (R,) and its gradient (R, B) by pit: (R, B), for one group of networks.
@@ -241,3 +263,9 @@ class TrainingStep:
         elif group.source == "learned" and self._learns_centres:
             self.stack.gradients.views[LEARNED_CENTRES][group.first : group.last].add_(to_centres)
         return value, to_pit
+
+
+def _of(networks: _Pass | _MapRun, x: Tensor, masks: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+    """What some of a stack's networks see of its rows and masks."""
+    first, last = networks.first, networks.last
+    return rows_of_networks(x, first, last), [rows_of_networks(mask, first, last) for mask in masks]

@@ -69,14 +69,14 @@ def _verdict(diagnosis: Diagnosis) -> str:
 
 def _picture(diagnosis: Diagnosis) -> Html:
     """The plots of the diagnosis, or why there are none."""
+    content = io.BytesIO()
     try:
         figure = diagnosis.plot()
-    except ImportError as error:
+        figure.savefig(content, format="png", dpi=150, metadata={"Software": None})
+    except Exception as error:  # a library that is missing, halfway installed or misconfigured costs the picture alone
         return paragraph(f"There is no picture here: {error}.")
     import matplotlib.pyplot as plt
 
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=150, metadata={"Software": None})
     plt.close(figure)
     return picture_of(
         content.getvalue(),

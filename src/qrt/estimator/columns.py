@@ -1,29 +1,34 @@
 """From a user's table to the numbers that networks see: categories to columns of 0 and 1, everything standardised.
 
-What cannot be used is refused with the name of its column.
+A column with missing values gets a feature that says where they are; a missing number is the mean of the training rows,
+a missing category none of the others. What cannot be used is refused with the name of its column.
 """
 
 from __future__ import annotations
 
+import datetime
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy import sparse
 
-from qrt.engine.scaling import mean_and_scale
+from qrt.estimator.feature_scale import Encoded, blocks, means_and_scales
 from qrt.estimator.unusable_input import UnusableInput
 
-Table: TypeAlias = "pd.DataFrame | npt.NDArray[Any]"
+Table: TypeAlias = Any  # pd.DataFrame, npt.NDArray[Any] or scipy.sparse.csr_array
 FloatArray = npt.NDArray[np.float64]
 
 MAX_CATEGORIES = 1000  # of one column
-_BLOCK_ROWS = 4096
+_FEW_ROWS = 5  # for each category, in the mean
+_SOME_CATEGORIES = 20  # that a column may have whatever its rows
 _SHOWN = 5
+_INFINITE = "infinite (inf)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,64 +36,86 @@ class TableColumns:
     """How the columns of a table become features.
 
     `labels` has one text for each column, which messages show; `categories` has for each column its categories as
-    texts, or None for a column of numbers; `means` and `scales`: (features,) are those of the training rows.
+    texts, or None for a column of numbers; `means` and `scales`: (features,) are those of the training rows; `missing`
+    says which columns have a feature that tells missing values, and is empty if none has.
     """
 
     labels: tuple[str, ...]
     categories: tuple[tuple[str, ...] | None, ...]
     means: FloatArray = field(default_factory=lambda: np.zeros(0))
     scales: FloatArray = field(default_factory=lambda: np.ones(0))
+    missing: tuple[bool, ...] = ()
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the features, in their order: `rooms`, `colour=red`."""
+        """The names of the features, in their order: `rooms`, `rooms is missing`, `colour=red`."""
         names: list[str] = []
-        for label, found in zip(self.labels, self.categories, strict=True):
+        for label, found, has_missing in self._columns():
             names += [label] if found is None else [f"{label}={one}" for one in found]
+            names += [f"{label} is missing"] * has_missing
         return tuple(names)
 
-    def encoded(self, table: Table, first_row: int = 0) -> npt.NDArray[Any]:
-        """The features (rows, features) of a table as floating-point numbers, not standardised.
+    def encoded(self, table: Table, first_row: int = 0) -> Encoded:
+        """The features (rows, features) of a table as floating-point numbers, not standardised; missing ones are NaN.
 
-        A category that was not there when the columns were learned has 0 in all columns of its kind, with a warning.
-        `first_row` is the number of the table's first row in messages, where it is part of a larger one.
+        A category that was not there when the columns were learned has 0 in all columns of its kind, with a warning; so
+        has a missing value of a column that had none. `first_row` is the number of the table's first row in messages,
+        where it is part of a larger one.
         """
-        if all(found is None for found in self.categories):
-            return _numbers_of_table(table, self.labels, first_row)
+        numbers_alone = not any(self.missing) and all(found is None for found in self.categories)
+        if sparse.issparse(table):
+            if numbers_alone:
+                return _checked_sparse(table, self.labels, first_row)
+            table = table.toarray()
+        if numbers_alone:
+            numbers = _numbers_of_table(table, self.labels, first_row)
+            for column in np.flatnonzero(np.isnan(numbers).any(axis=0)):
+                _warn_of_missing(self.labels[column])
+            return numbers
         parts: list[npt.NDArray[Any]] = []
-        for number, (label, found) in enumerate(zip(self.labels, self.categories, strict=True)):
+        for number, (label, found, has_missing) in enumerate(self._columns()):
             values = _column(table, number)
             if found is None:
                 parts.append(_numbers(values, label, first_row)[:, None])
             else:
-                parts.append(_one_hot(values, label, found, first_row))
+                parts.append(_one_hot(values, label, found))
+            is_missing = values.isna().to_numpy()
+            if has_missing:
+                parts.append(is_missing[:, None].astype(np.float32))
+            elif is_missing.any():
+                _warn_of_missing(label)
         return np.hstack(parts)
 
-    def standardised(self, encoded: npt.NDArray[Any], first_row: int = 0) -> npt.NDArray[np.float32]:
-        """Encoded rows as networks take them: (rows, features) float32."""
+    def standardised(self, encoded: Encoded, first_row: int = 0) -> npt.NDArray[np.float32]:
+        """Encoded rows as networks take them: (rows, features) float32, dense."""
         result = np.empty(encoded.shape, dtype=np.float32)
         with np.errstate(over="ignore"):
-            for start in range(0, len(encoded), _BLOCK_ROWS):
-                block = slice(start, start + _BLOCK_ROWS)
-                result[block] = (encoded[block] - self.means) / self.scales
-        what = "too large for a network after standardisation"
-        _refuse(~np.isfinite(result), encoded, self.features, what, first_row)
+            for start, block in blocks(encoded):
+                part = result[start : start + len(block)]
+                part[:] = (block - self.means) / self.scales
+                part[np.isnan(block)] = 0  # the mean
+                what = "too large for a network after standardisation"
+                _refuse(~np.isfinite(part), block, self.features, what, first_row + start)
         return result
 
-    def scaled_to(self, encoded: npt.NDArray[Any]) -> TableColumns:
+    def scaled_to(self, encoded: Encoded, weights: FloatArray | None = None) -> TableColumns:
         """The same columns with means and scales of these training rows, as `encoded` gives them."""
         with np.errstate(over="ignore", invalid="ignore"):
-            means, scales = mean_and_scale(encoded)
-        # In float64, the mean of equal numbers may differ from them by rounding, which would become their scale.
-        constant = (encoded == encoded[:1]).all(axis=0)
-        means, scales = np.where(constant, encoded[0], means), np.where(constant, 1.0, scales)
-        bad = np.broadcast_to(~(np.isfinite(means) & np.isfinite(scales)), encoded.shape)
-        _refuse(bad, encoded, self.features, "too large to compute their standard deviation")
-        return TableColumns(self.labels, self.categories, means, scales)
+            means, scales = means_and_scales(encoded, weights)
+        bad = ~(np.isfinite(means) & np.isfinite(scales))
+        for start, block in blocks(encoded) if bad.any() else ():
+            what = "too large to compute their standard deviation"
+            _refuse(np.broadcast_to(bad, block.shape), block, self.features, what, start)
+        return replace(self, means=means, scales=scales)
+
+    def _columns(self) -> Iterator[tuple[str, tuple[str, ...] | None, bool]]:
+        """Label, categories, and whether there is a feature for missing values, of each column."""
+        missing = self.missing or (False,) * len(self.labels)
+        return zip(self.labels, self.categories, missing, strict=True)
 
 
 def learned_columns(table: Table, categorical: Iterable[Hashable] | None) -> TableColumns:
-    """The columns of a table of the user's and their categories.
+    """The columns of a table of the user's, their categories, and which of them have missing values.
 
     Texts and pandas categories are categories, numbers are numbers unless their column is among `categorical`: names
     of columns, or their positions where the table is an array.
@@ -96,13 +123,23 @@ def learned_columns(table: Table, categorical: Iterable[Hashable] | None) -> Tab
     names = list(table.columns) if isinstance(table, pd.DataFrame) else list(range(table.shape[1]))
     asked = set(_checked_categorical(categorical, names))
     labels = tuple(str(name) for name in names)
-    if not asked and not isinstance(table, pd.DataFrame):
+    if sparse.issparse(table):
+        if asked:
+            raise UnusableInput("a sparse X has numbers only: encode its categories, or leave out `categorical`")
         return TableColumns(labels, (None,) * len(labels))
-    found = []
+    if not asked and not isinstance(table, pd.DataFrame):
+        missing = list(np.isnan(table).any(axis=0)) if table.dtype.kind == "f" else []
+        return TableColumns(labels, (None,) * len(labels), missing=_if_any(missing))
+    found, has_missing = [], []
     for number, (name, label) in enumerate(zip(names, labels, strict=True)):
         values = _column(table, number)
         found.append(_categories(values, label) if name in asked or _is_text(values, label) else None)
-    return TableColumns(labels, tuple(found))
+        has_missing.append(bool(values.isna().any()))
+    return TableColumns(labels, tuple(found), missing=_if_any(has_missing))
+
+
+def _if_any(missing: Sequence[bool]) -> tuple[bool, ...]:
+    return tuple(bool(one) for one in missing) if any(missing) else ()
 
 
 def _checked_categorical(categorical: Iterable[Hashable] | None, names: Sequence[Hashable]) -> Sequence[Hashable]:
@@ -132,18 +169,24 @@ def _is_text(values: pd.Series, label: str) -> bool:
     if isinstance(kind, pd.CategoricalDtype | pd.StringDtype):
         return True
     if not pd.api.types.is_object_dtype(kind):
-        raise UnusableInput(
-            f"column {label!r} has the type {kind}, which is neither numbers nor categories; turn it into numbers "
-            "(of a date for example the year, or the days since a first one), or drop it"
-        )
-    return not all(isinstance(value, Real) or pd.isna(value) for value in values.unique())
+        raise _neither(label, f"the type {kind}")
+    distinct = values.dropna().unique()
+    if any(isinstance(value, datetime.date | datetime.timedelta | np.datetime64) for value in distinct):
+        raise _neither(label, f"dates such as {distinct[0]}")
+    return not all(isinstance(value, Real) for value in distinct)
 
 
-def _labels(values: pd.Series, label: str, first_row: int = 0) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Values as numbers of distinct texts, and these texts. A whole number has one text, be it 1 or 1.0."""
+def _neither(label: str, what: str) -> UnusableInput:
+    return UnusableInput(
+        f"column {label!r} has {what}, which is neither numbers nor categories; turn it into numbers, or drop it. Of a "
+        f"date t = pd.to_datetime(X[{label!r}]), for example: t.dt.year, t.dt.month, t.dt.dayofweek, or the days since "
+        "a first one, (t - t0).dt.days"
+    )
+
+
+def _labels(values: pd.Series) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Values as numbers of distinct texts, -1 if missing, and these texts. A number has one text, be it 1 or 1.0."""
     codes, distinct = pd.factorize(values)
-    if bool((codes < 0).any()):
-        raise _missing(label, first_row + int((codes < 0).argmax()))
     return codes, [_text_of(value) for value in distinct]
 
 
@@ -154,17 +197,26 @@ def _text_of(value: object) -> str:
 
 
 def _categories(values: pd.Series, label: str) -> tuple[str, ...]:
-    texts = sorted(set(_labels(values, label)[1]))
+    of_numbers = pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype)
+    texts = sorted(set(_labels(values)[1]), key=float if of_numbers else None)
+    what = f"column {label!r} has {len(texts)} different categories"
     if len(texts) > MAX_CATEGORIES:
         raise UnusableInput(
-            f"column {label!r} has {len(texts)} different categories, more than {MAX_CATEGORIES}: each would become a "
-            "column of its own; drop the column, or sum its values up in fewer"
+            f"{what}, more than {MAX_CATEGORIES}: each would become a column of its own; drop the column, or sum its "
+            "values up in fewer"
+        )
+    if len(texts) > max(_SOME_CATEGORIES, len(values) / _FEW_ROWS):
+        warnings.warn(
+            f"{what} in {len(values)} rows, and each becomes a column of its own. If they only name the rows, drop the "
+            "column; else sum them up in fewer",
+            UserWarning,
+            stacklevel=4,
         )
     return tuple(texts)
 
 
-def _one_hot(values: pd.Series, label: str, categories: tuple[str, ...], first_row: int) -> npt.NDArray[np.float32]:
-    codes, texts = _labels(values, label, first_row)
+def _one_hot(values: pd.Series, label: str, categories: tuple[str, ...]) -> npt.NDArray[np.float32]:
+    codes, texts = _labels(values)
     places = {text: place for place, text in enumerate(categories)}
     unseen = [text for text in texts if text not in places]
     if unseen:
@@ -175,8 +227,9 @@ def _one_hot(values: pd.Series, label: str, categories: tuple[str, ...], first_r
             UserWarning,
             stacklevel=2,
         )
-    # One more column than there are categories takes up the unseen ones, and is left out.
-    place_of = np.array([places.get(text, len(categories)) for text in texts], dtype=np.int64)
+    # One more column than there are categories takes up the unseen and the missing ones, and is left out. The place of
+    # the missing ones, whose code is -1, comes last.
+    place_of = np.array([*(places.get(text, len(categories)) for text in texts), len(categories)], dtype=np.int64)
     result = np.zeros((len(codes), len(categories) + 1), dtype=np.float32)
     if len(codes):
         result[np.arange(len(codes)), place_of[codes]] = 1
@@ -188,8 +241,21 @@ def _numbers_of_table(table: Table, labels: Sequence[str], first_row: int) -> np
         columns = [_numbers(table.iloc[:, number], label, first_row) for number, label in enumerate(labels)]
         return np.stack(columns, axis=1)
     numbers = table if table.dtype in (np.float32, np.float64) else table.astype(np.float64)
-    _refuse_not_finite(numbers, labels, first_row)
+    _refuse(np.isinf(numbers), numbers, labels, _INFINITE, first_row)
     return numbers
+
+
+def _checked_sparse(table: sparse.csr_array, labels: Sequence[str], first_row: int) -> sparse.csr_array:
+    """A sparse table of finite floating-point numbers."""
+    bad = ~np.isfinite(table.data)
+    if bad.any():
+        place = int(bad.argmax())
+        row = int(np.searchsorted(table.indptr, place, side="right")) - 1
+        raise UnusableInput(
+            f"column {labels[table.indices[place]]!r} of a sparse X has {table.data[place]} in row {first_row + row} "
+            "(counted from 0): fill in missing values, or give a dense table, which may have them"
+        )
+    return table
 
 
 def _numbers(values: pd.Series, label: str, first_row: int) -> FloatArray:
@@ -202,24 +268,16 @@ def _numbers(values: pd.Series, label: str, first_row: int) -> FloatArray:
             f"column {label!r} has {values.iloc[bad]!r} in row {first_row + bad} (counted from 0), but it held "
             "numbers when the model was fitted; correct the value"
         ) from error
-    _refuse_not_finite(numbers[:, None], (label,), first_row)
+    _refuse(np.isinf(numbers)[:, None], numbers[:, None], (label,), _INFINITE, first_row)
     return numbers
 
 
-def _refuse_not_finite(numbers: npt.NDArray[Any], labels: Sequence[str], first_row: int) -> None:
-    if np.isfinite(numbers).all():
-        return
-    missing = np.isnan(numbers)
-    if missing.any():
-        column = int(missing.any(axis=0).argmax())
-        raise _missing(labels[column], first_row + int(missing[:, column].argmax()))
-    _refuse(np.isinf(numbers), numbers, labels, "infinite (inf)", first_row)
-
-
-def _missing(label: str, row: int) -> UnusableInput:
-    return UnusableInput(
-        f"column {label!r} has missing values (NaN), the first in row {row} (counted from 0); remove such rows or fill "
-        "them in, for example with sklearn.impute.SimpleImputer"
+def _warn_of_missing(label: str) -> None:
+    warnings.warn(
+        f"column {label!r} has missing values (NaN), but had none when the model was fitted. It knows nothing about "
+        "them and predicts as for the mean of the column, or for no category",
+        UserWarning,
+        stacklevel=3,
     )
 
 

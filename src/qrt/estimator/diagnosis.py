@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from scipy import stats
 from qrt.engine.evaluation import evaluate
 from qrt.estimator.distribution import FloatArray, PredictedDistribution
 from qrt.estimator.unusable_input import UnusableInput
+from qrt.estimator.weights import checked_weights, effective_rows
 from qrt.text.words import number, percent
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
 BAND = 0.95  # probability of the bands around what a calibrated model shows
+_MOST_CARRIERS = 5
+_FAR_SCORES = 10  # times the interquartile range of the log scores, of 1 nat at least, above their median
 _INK, _BLUE, _GREY = "#222222", "#0072b2", "#8c8c8c"
 
 
@@ -30,11 +33,20 @@ class Diagnosis:
 
     `pit`: (rows,) are the probability integral transforms F'(y), which are uniform on [0, 1] if the predictions are
     calibrated. `metrics` has every metric of the study by its name there (docs/results.md): `nll`, `crps`,
-    `pce_levels`, `sd`, `coverage_90`, `length_90`, `rmse`, `mae` and others. Shown or printed, it sums itself up.
+    `pce_levels`, `sd`, `coverage_90`, `length_90`, `rmse`, `mae` and others. `log_scores`: (rows,) are -log f'(y) of
+    the `targets` y, their mean is the NLL; `index` is that of the pandas table that was predicted, or None. Shown or
+    printed, it sums itself up.
+
+    With `weights`: (rows,), a row of weight 2 counts like two rows, but the bands are those of Kish's effective number
+    of rows, since a repeated row tells nothing new.
     """
 
     pit: FloatArray
     metrics: dict[str, float]
+    weights: FloatArray | None = None
+    log_scores: FloatArray = field(default_factory=lambda: np.empty(0))
+    targets: FloatArray = field(default_factory=lambda: np.empty(0))
+    index: pd.Index | None = None
 
     def __len__(self) -> int:
         return len(self.pit)
@@ -54,13 +66,37 @@ class Diagnosis:
         """Probabilistic calibration error: mean distance between levels and the shares of PITs below them."""
         return self.metrics["pce_levels"]
 
+    def worst(self, rows: int = 5) -> pd.DataFrame:
+        """The rows with the largest log scores, which carry the NLL.
+
+        Columns: `row` (counted from 0), `target`, `log_score`, `pit`, `nll_without`: the NLL without this row and those
+        above it. The index is that of the table that was predicted, if it was a pandas table.
+        """
+        order = np.argsort(-self.log_scores, kind="stable")[:rows]
+        weights = np.ones(len(self)) if self.weights is None else self.weights
+        without = []
+        for place in range(len(order)):
+            left = np.delete(np.arange(len(self)), order[: place + 1])
+            without.append(np.average(self.log_scores[left], weights=weights[left]) if len(left) else np.nan)
+        columns = {
+            "row": order,
+            "target": self.targets[order],
+            "log_score": self.log_scores[order],
+            "pit": self.pit[order],
+            "nll_without": np.array(without),
+        }
+        return pd.DataFrame(columns, index=None if self.index is None else self.index[order])
+
     def coverage(self, coverages: tuple[float, ...] = COVERAGES) -> pd.DataFrame:
         """For each nominal coverage the share of targets in the central interval, and the band of a calibrated model.
 
         Columns: `coverage`, `observed`, `lower`, `upper`.
         """
         nominal = np.array(coverages)
-        inside = [((self.pit >= (1 - one) / 2) & (self.pit <= (1 + one) / 2)).mean() for one in coverages]
+        inside = [
+            np.average((self.pit >= (1 - one) / 2) & (self.pit <= (1 + one) / 2), weights=self.weights)
+            for one in coverages
+        ]
         lower, upper = self._band(nominal)
         return pd.DataFrame({"coverage": nominal, "observed": inside, "lower": lower, "upper": upper})
 
@@ -70,7 +106,10 @@ class Diagnosis:
         Columns: `level`, `observed`, `lower`, `upper`. Without levels: 0.01, 0.02, ..., 0.99.
         """
         chosen = np.arange(1, 100) / 100 if levels is None else np.asarray(levels, dtype=np.float64)
-        observed = np.searchsorted(np.sort(self.pit), chosen, side="right") / len(self)
+        order = self.pit.argsort()
+        weights = np.ones(len(self)) if self.weights is None else self.weights[order]
+        up_to = np.concatenate([[0.0], weights.cumsum()])
+        observed = up_to[np.searchsorted(self.pit[order], chosen, side="right")] / up_to[-1]
         lower, upper = self._band(chosen)
         return pd.DataFrame({"level": chosen, "observed": observed, "lower": lower, "upper": upper})
 
@@ -79,13 +118,13 @@ class Diagnosis:
 
         Columns: `left`, `right`, `density`, `lower`, `upper`.
         """
-        counts, edges = np.histogram(self.pit, bins=bins, range=(0.0, 1.0))
+        counts, edges = np.histogram(self.pit, bins=bins, range=(0.0, 1.0), weights=self.weights)
         lower, upper = self._band(np.full(bins, 1 / bins))
         return pd.DataFrame(
             {
                 "left": edges[:-1],
                 "right": edges[1:],
-                "density": bins * counts / len(self),
+                "density": bins * counts / counts.sum(),
                 "lower": bins * lower,
                 "upper": bins * upper,
             }
@@ -123,15 +162,34 @@ class Diagnosis:
             f"90 % interval: covers {percent(inside['observed'], 3)} (a calibrated model: {expected}), mean length "
             f"{length}",
         ]
+        if carriers := self._carriers():
+            lines.insert(2, carriers)
         return "\n".join(lines)
+
+    def _carriers(self) -> str:
+        """Which few rows carry the NLL, if some do."""
+        if len(self.log_scores) <= _MOST_CARRIERS:
+            return ""
+        worst = self.worst(_MOST_CARRIERS)
+        carrying = worst[worst["log_score"] > self._much]
+        if carrying.empty:
+            return ""
+        numbers = ", ".join(str(row) for row in carrying["row"])
+        left = carrying["nll_without"].iloc[-1]
+        few = f"row {numbers}" if len(carrying) == 1 else f"rows {numbers}"
+        return f"      {left:.4f} without {few} (counted from 0): far from what was predicted, see worst()"
+
+    @property
+    def _much(self) -> float:
+        """Log scores above this are far from those of other rows."""
+        low, middle, high = np.quantile(self.log_scores, [0.25, 0.5, 0.75])
+        return float(middle + _FAR_SCORES * max(high - low, 1.0))
 
     def _band(self, probability: npt.NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
         """Between which shares of the rows an event of this probability lies with probability BAND, at each point."""
         tail = (1 - BAND) / 2
-        return (
-            stats.binom.ppf(tail, len(self), probability) / len(self),
-            stats.binom.ppf(1 - tail, len(self), probability) / len(self),
-        )
+        rows = len(self) if self.weights is None else max(1, round(effective_rows(self.weights)))
+        return stats.binom.ppf(tail, rows, probability) / rows, stats.binom.ppf(1 - tail, rows, probability) / rows
 
     def _draw_histogram(self, axes: Any) -> None:
         bins = self.pit_histogram()
@@ -158,8 +216,10 @@ class Diagnosis:
         axes.legend(frameon=False, fontsize=8, loc="upper left")
 
 
-def diagnose(distribution: PredictedDistribution, y: npt.ArrayLike) -> Diagnosis:
-    """The diagnosis of predicted distributions against the targets y: (rows,)."""
+def diagnose(
+    distribution: PredictedDistribution, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+) -> Diagnosis:
+    """The diagnosis of predicted distributions against the targets y: (rows,), by the weights of the rows."""
     targets = np.asarray(y, dtype=np.float64)
     if len(distribution) == 0:
         raise UnusableInput("there are no rows to diagnose: at least one is needed")
@@ -167,7 +227,12 @@ def diagnose(distribution: PredictedDistribution, y: npt.ArrayLike) -> Diagnosis
         raise UnusableInput(
             f"y has the shape {targets.shape}: give one number for each of the {len(distribution)} rows"
         )
+    weights = checked_weights(sample_weight, len(targets))
     pit = distribution.cdf(targets)
-    values = evaluate(distribution.predictive, torch.from_numpy(targets.copy()))
+    values = evaluate(
+        distribution.predictive,
+        torch.from_numpy(targets.copy()),
+        None if weights is None else torch.from_numpy(weights),
+    )
     metrics = {name: value for name, value in values.items() if not name.endswith(("_batched", "_released"))}
-    return Diagnosis(pit, metrics)
+    return Diagnosis(pit, metrics, weights, distribution.log_score(targets), targets, distribution.index)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from qrt.engine.split import MAX_CALIBRATION_ROWS, SplitData
 from qrt.estimator.columns import FloatArray, TableColumns
+from qrt.estimator.feature_scale import Encoded
 from qrt.estimator.unusable_input import UnusableInput
 
-Rows = tuple[npt.NDArray[Any], FloatArray]  # encoded x: (n, features) and y: (n,)
+
+class Rows(NamedTuple):
+    """Encoded x: (n, features), y: (n,), and weights: (n,) above 0, or None."""
+
+    x: Encoded
+    y: FloatArray
+    weights: FloatArray | None = None
+
+    def at(self, numbers: npt.NDArray[Any]) -> Rows:
+        """The rows with these numbers."""
+        return Rows(self.x[numbers], self.y[numbers], None if self.weights is None else self.weights[numbers])
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,15 +36,17 @@ class FitSets:
 
     def standardised(self, columns: TableColumns) -> tuple[SplitData, TableColumns]:
         """The sets as one split for the trainer, and the columns with the scales of the training rows."""
-        columns = columns.scaled_to(self.train[0])
-        y_columns = TableColumns(("y",), (None,)).scaled_to(self.train[1][:, None])
+        columns = columns.scaled_to(self.train.x, self.train.weights)
+        y_columns = TableColumns(("y",), (None,)).scaled_to(self.train.y[:, None], self.train.weights)
         parts = {"train": self.train, "calibration": self.calibration, "validation": self.validation}
+        weights = [np.ones(len(rows.y)) if rows.weights is None else rows.weights for rows in parts.values()]
         data = SplitData(
-            x=np.concatenate([columns.standardised(x) for x, _ in parts.values()]),
-            y=np.concatenate([y_columns.standardised(y[:, None])[:, 0] for _, y in parts.values()]),
-            sizes={part: len(y) for part, (_, y) in parts.items()} | {"test": 0},
+            x=np.concatenate([columns.standardised(rows.x) for rows in parts.values()]),
+            y=np.concatenate([y_columns.standardised(rows.y[:, None])[:, 0] for rows in parts.values()]),
+            sizes={part: len(rows.y) for part, rows in parts.items()} | {"test": 0},
             y_mean=float(y_columns.means[0]),
             y_scale=float(y_columns.scales[0]),
+            weights=None if all(rows.weights is None for rows in parts.values()) else np.concatenate(weights),
         )
         return data, columns
 
@@ -46,7 +59,7 @@ def drawn_sets(
     As in the study, a drawn calibration set has at most 2048 rows; what it would have had beyond that is shared equally
     by the other two.
     """
-    x, y = rows
+    y = rows.y
     fractions = tuple(part if isinstance(part, float) else 0.0 for part in (validation, calibration))
     draws_calibration = isinstance(calibration, float) and needs_calibration
     _check_fractions(fractions, draws_validation=isinstance(validation, float), draws_calibration=draws_calibration)
@@ -59,12 +72,39 @@ def drawn_sets(
     order = np.random.RandomState(seed).permutation(len(y)) if sum(sizes) else np.arange(len(y))
     of_validation, of_calibration, of_train = np.split(order, np.cumsum(sizes))
     sets = FitSets(
-        train=(x[of_train], y[of_train]) if sum(sizes) else rows,
-        validation=(x[of_validation], y[of_validation]) if isinstance(validation, float) else validation,
-        calibration=(x[of_calibration], y[of_calibration]) if isinstance(calibration, float) else calibration,
+        train=rows.at(of_train) if sum(sizes) else rows,
+        validation=rows.at(of_validation) if isinstance(validation, float) else validation,
+        calibration=rows.at(of_calibration) if isinstance(calibration, float) else calibration,
     )
     _check(sets, needs_calibration=needs_calibration)
     return sets
+
+
+def whole_set(rows: Rows, folds: Any) -> FitSets:
+    """All rows to train on, for a fit whose `folds` validate and calibrate each other."""
+    if isinstance(folds, bool) or not isinstance(folds, int | np.integer) or not 2 <= folds <= len(rows.y) // 2:
+        raise UnusableInput(
+            f"cv is {folds!r}: it must be a whole number of folds from 2 to half of the {len(rows.y)} rows, such as 5, "
+            f"or None (n_samples={len(rows.y)})"
+        )
+    nothing = rows.at(np.arange(0))
+    sets = FitSets(train=rows, validation=nothing, calibration=nothing)
+    _check_target(sets.train.y)
+    return sets
+
+
+def cross_fitting_splits(data: SplitData, folds: int, seed: int) -> list[SplitData]:
+    """Splits of the rows of `data`, which all train: each fold in turn is the validation rows of the others."""
+    order = np.random.RandomState(seed).permutation(len(data.y))
+    parts = np.array_split(order, folds)
+    splits = []
+    for fold, held_out in enumerate(parts):
+        others = np.concatenate([part for number, part in enumerate(parts) if number != fold])
+        rows = np.concatenate([others, held_out])
+        sizes = {"train": len(others), "calibration": 0, "validation": len(held_out), "test": 0}
+        weights = None if data.weights is None else data.weights[rows]
+        splits.append(replace(data, x=data.x[rows], y=data.y[rows], sizes=sizes, weights=weights))
+    return splits
 
 
 def _check_fractions(fractions: tuple[float, ...], *, draws_validation: bool, draws_calibration: bool) -> None:
@@ -98,14 +138,17 @@ def _sizes(rows: int, validation: float, calibration: float) -> tuple[int, int]:
 
 
 def _check(sets: FitSets, *, needs_calibration: bool) -> None:
-    for name, (_, y), needed in (
+    for name, rows, needed in (
         ("training", sets.train, 2),
         ("validation", sets.validation, 1),
         ("calibration", sets.calibration, int(needs_calibration)),
     ):
-        if len(y) < needed:
-            raise UnusableInput(f"there are {len(y)} {name} rows, but at least {needed} are needed")
-    y = sets.train[1]
+        if len(rows.y) < needed:
+            raise UnusableInput(f"there are {len(rows.y)} {name} rows, but at least {needed} are needed")
+    _check_target(sets.train.y)
+
+
+def _check_target(y: FloatArray) -> None:
     if (y == y[0]).all():
         raise UnusableInput(
             f"the target is constant ({y[0]:g} in all {len(y)} training rows): there is nothing to learn"

@@ -2,7 +2,7 @@
 
 A file is three lines of text and the arrays:
 
-    qrt model, format 1
+    qrt model, format 2
     SHA-256 of all bytes that follow this line
     JSON: the facts, and name, type and shape of each array
     the arrays one after the other, in C order, little-endian
@@ -26,10 +26,12 @@ import numpy.typing as npt
 from qrt.atomic import whole_file
 from qrt.estimator.unusable_input import UnusableInput
 
-FORMAT = 1
+FORMAT = 2
+_READABLE = (1, 2)  # format 1 has one network
 _FIRST_LINE = b"qrt model, format "
 _LONGEST_LINE = 100
 _LARGEST_FACTS = 2**26  # bytes of JSON: a thousand columns with a thousand categories each
+_MOST_DIMENSIONS = 8
 _TYPES = ("<f4", "<f8", "<i8")
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -73,10 +75,10 @@ def _check_format(path: Path, first: bytes) -> None:
     number = first.removeprefix(_FIRST_LINE)
     if number == first or not number.isdigit():
         raise refused(path, f"it does not begin with {_FIRST_LINE.decode()!r}")
-    if int(number) != FORMAT:
+    if int(number) not in _READABLE:
         raise UnusableInput(
-            f"{path}: has format {int(number)}, but this version of the package reads format {FORMAT}; install the "
-            "version that has saved it, or fit the model again"
+            f"{path}: has format {int(number)}, but this version of the package reads formats up to {FORMAT}; "
+            "install the version that has saved it, or fit the model again"
         )
 
 
@@ -102,7 +104,8 @@ def _arrays(path: Path, table: list[Any], stored: bytes) -> dict[str, npt.NDArra
         try:
             name, kind, shape = entry
             sizes = tuple(shape)
-            proper = isinstance(name, str) and kind in _TYPES and all(type(size) is int and size >= 0 for size in sizes)
+            proper = isinstance(name, str) and kind in _TYPES and len(sizes) <= _MOST_DIMENSIONS
+            proper = proper and all(type(size) is int and 0 <= size <= len(stored) for size in sizes)
         except (TypeError, ValueError):
             proper = False
         if not proper or name in arrays:

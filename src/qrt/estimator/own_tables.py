@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from qrt.estimator.text_table import read_own_table
+from qrt.errors import UserError
+from qrt.estimator.preparation import Rules, UsedTable, numbers_in, used_table
+from qrt.estimator.text_table import read_own_table, retyped
 from qrt.estimator.unusable_input import UnusableInput
 from qrt.text.suggestion import did_you_mean
 
@@ -19,16 +21,20 @@ _SHOWN = 10
 
 @dataclass(frozen=True, eq=False)
 class KnownRows:
-    """Rows whose target is known: features, targets, and what was done to the table, in words."""
+    """Complete rows whose target is known: features, targets, and what was done to the table, in words.
+
+    `categorical` are the names of the features that are categories.
+    """
 
     features: pd.DataFrame
     target: pd.Series
+    categorical: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
     def numbers(self) -> list[str]:
         """The names of the columns that hold numbers."""
-        return [name for name in self.features if pd.api.types.is_numeric_dtype(self.features[name])]
+        return [name for name in self.features if name not in self.categorical]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,33 +52,37 @@ class NewRows:
 
 
 def read_known_rows(
-    path: Path, target: str, *, drop: Iterable[str] = (), categorical: Iterable[str] = (), drop_missing: bool = False
+    path: Path,
+    target: str,
+    *,
+    drop: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    drop_few_valued: bool = False,
 ) -> KnownRows:
-    """The rows of a CSV or Parquet file with the column `target`, without the columns `drop`.
+    """The rows and columns of a CSV or Parquet file that are used to predict the column `target`, as the study has it.
 
-    Rows with missing values are refused, or left out with `drop_missing`.
+    `drop_few_valued` leaves out columns of numbers with fewer than ten values, as the paper does.
     """
     table = _read(path)
-    for name, option in ((target, "--target"), *((name, "--drop") for name in drop)):
-        _check_name(path, name, table.columns, option)
-    for name in categorical:
-        _check_name(path, name, table.columns, "--categorical")
-    dropped = dict.fromkeys(drop)
-    if target in dropped:
-        raise UnusableInput(f"{path}: the target {target!r} is among the columns to drop")
-    table = table.drop(columns=list(dropped))
-    missing = table.isna()
-    notes = [f"dropped as asked: {', '.join(dropped)}"] if dropped else []
-    if missing.to_numpy().any():
-        table, note = _without_missing(path, table, missing, drop_missing=drop_missing)
-        notes.append(note)
-    table = table.assign(**{name: _typed(path, table[name], set(categorical)) for name in table.columns})
-    if not pd.api.types.is_numeric_dtype(table[target]) or pd.api.types.is_bool_dtype(table[target]):
-        raise UnusableInput(f"{path}: the target {target!r} is no number in any row; regression needs numbers")
-    features = table.drop(columns=target)
-    if features.shape[1] == 0:
+    for names, option in (((target,), "--target"), (drop, "--drop"), (categorical, "--categorical")):
+        for name in names:
+            _check_name(path, name, table.columns, option)
+    try:
+        rules: Rules = "openml" if drop_few_valued else "own"
+        used = used_table(table, target, categorical=categorical, unwanted=drop, rules=rules)
+    except UserError as error:
+        raise UnusableInput(f"{path}: {error}") from error
+    if len(used.target) == 0:
+        counts = table.drop(columns=list(used.dropped_columns)).isna().sum().sort_values(ascending=False, kind="stable")
+        where = ", ".join(f"{name} ({count})" for name, count in counts.head(_SHOWN).items() if count)
+        others = counts.drop(index=target)
+        advice = f", or leave out columns with --drop, for example --drop {others.idxmax()}" if others.any() else ""
+        raise UnusableInput(
+            f"{path}: no rows are left: each of {len(table)} rows has a missing value, in {where}. Fill them in{advice}"
+        )
+    if used.features.shape[1] == 0:
         raise UnusableInput(f"{path}: no column is left beside the target {target!r}; at least one is needed")
-    return KnownRows(features, table[target], (*notes, *_about_categories(features)))
+    return KnownRows(used.features, used.target, tuple(used.levels), tuple(_about(used)))
 
 
 def read_new_rows(path: Path, names: Sequence[str], numbers: Iterable[str], keep: Sequence[str] = ()) -> NewRows:
@@ -87,17 +97,19 @@ def read_new_rows(path: Path, names: Sequence[str], numbers: Iterable[str], keep
         _check_name(path, name, table.columns, "--keep")
     notes = []
     kept = table[list(keep)]
-    ignored = [str(name) for name in table.columns if name not in names]
+    formulas = [name for name in kept if kept[name].map(_looks_like_a_formula).any()]
+    if formulas:
+        notes.append(
+            f"{path}: texts that a spreadsheet takes for formulas are copied as they are, in {', '.join(formulas)}; "
+            "read the predictions as text if the file comes from strangers"
+        )
+    used = set(names)
+    ignored = [str(name) for name in table.columns if name not in used]
     if ignored:
         notes.append(f"{path}: columns that the model does not use: {', '.join(ignored)}")
-    for name in numbers:
-        table[name] = _typed(path, table[name], set())
-        if not (pd.api.types.is_numeric_dtype(table[name]) or table[name].isna().all()):
-            raise UnusableInput(
-                f"{path}: the column {name!r} has the text {table[name].dropna().iloc[0]!r}, but the model knows it as "
-                "numbers; correct the column"
-            )
-    complete = ~table[list(names)].isna().any(axis=1).to_numpy()
+    known = set(numbers)
+    table = retyped(table[list(names)], lambda column: _numbers(path, column) if column.name in known else column)
+    complete = ~table.isna().any(axis=1).to_numpy()
     if not complete.all():
         first = int((~complete).argmax())
         where = ", ".join(str(name) for name in names if pd.isna(table[name].iloc[first]))
@@ -105,7 +117,7 @@ def read_new_rows(path: Path, names: Sequence[str], numbers: Iterable[str], keep
             f"{path}: {int((~complete).sum())} of {len(table)} rows have missing values and get no prediction; the "
             f"first is data row {first + 1} ({where})"
         )
-    return NewRows(table[list(names)], complete, kept, tuple(notes))
+    return NewRows(table, complete, kept, tuple(notes))
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -126,56 +138,31 @@ def _check_name(path: Path, name: str, names: Iterable[str], asked_by: str) -> N
     )
 
 
-def _without_missing(
-    path: Path, table: pd.DataFrame, missing: pd.DataFrame, *, drop_missing: bool
-) -> tuple[pd.DataFrame, str]:
-    counts = missing.sum()
-    worst = counts[counts > 0].sort_values(ascending=False, kind="stable")
-    where = ", ".join(f"{name} ({count})" for name, count in worst.head(_SHOWN).items())
-    incomplete = missing.any(axis=1).to_numpy()
-    found = f"{int(incomplete.sum())} of {len(table)} rows have missing values, in {where}"
-    if not drop_missing:
+def _about(used: UsedTable) -> Iterator[str]:
+    """What was done to the table, in words."""
+    for name, reason in used.dropped_columns.items():
+        yield f"column {name} left out: {reason}"
+    if used.dropped_rows:
+        total = used.dropped_rows + len(used.target)
+        yield f"{used.dropped_rows} of {total} rows left out: they have missing values"
+    if used.levels:
+        shown = ", ".join(f"{name} ({len(levels)})" for name, levels in used.levels.items())
+        yield f"categories, each a column of 0 and 1: {shown}"
+
+
+def _looks_like_a_formula(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
+def _numbers(path: Path, column: pd.Series) -> pd.Series:
+    """A column of new rows as numbers."""
+    if pd.api.types.is_numeric_dtype(column):
+        return column
+    text, numbers, is_text = numbers_in(column)
+    if is_text.any():
+        row = int(is_text.argmax())
         raise UnusableInput(
-            f"{path}: {found}; the first is data row {int(incomplete.argmax()) + 1}. Fill them in, or leave out these "
-            f"rows with --drop-missing-rows, or columns with --drop, for example --drop {worst.index[0]}"
+            f"{path}: the column {column.name!r} has the text {text.iloc[row]!r} in data row {row + 1}, but the model "
+            "knows it as numbers; correct the value, or leave the field empty if it is missing"
         )
-    return table[~incomplete], f"left out as asked: {found}"
-
-
-def _about_categories(features: pd.DataFrame) -> list[str]:
-    """Which columns are categories, and which of them look like names of the rows."""
-    columns = [name for name in features if not pd.api.types.is_numeric_dtype(features[name])]
-    counts = {name: int(features[name].nunique()) for name in columns}
-    if not counts:
-        return []
-    shown = ", ".join(f"{name} ({number})" for name, number in counts.items())
-    notes = [f"categories, each a column of 0 and 1: {shown}"]
-    # More than half of the rows have a category that hardly any other row has.
-    names = [name for name, number in counts.items() if number > len(features) / 2]
-    if names:
-        notes.append(
-            f"columns with a category for nearly each row: {', '.join(names)}; if they only name the rows, leave them "
-            f"out with --drop {' '.join(names)}"
-        )
-    return notes
-
-
-def _typed(path: Path, values: pd.Series, categorical: set[str]) -> pd.Series:
-    """A column as numbers or as categories; one that is partly both is refused."""
-    if values.name in categorical:
-        return values.astype("category")
-    if pd.api.types.is_numeric_dtype(values):
-        return values
-    if not (pd.api.types.is_object_dtype(values) or pd.api.types.is_string_dtype(values)):
-        return values  # the regressor knows what to say about dates and the like
-    numbers = pd.to_numeric(values, errors="coerce")
-    is_text = (numbers.isna() & values.notna()).to_numpy()
-    if not is_text.any():
-        return numbers
-    if is_text.sum() == values.notna().sum():
-        return values
-    row = int(is_text.argmax())
-    raise UnusableInput(
-        f"{path}: the column {values.name!r} has numbers, but the text {values.iloc[row]!r} in data row {row + 1}; "
-        f"correct the value, or leave the field empty if it is missing, or say --categorical {values.name}"
-    )
+    return pd.Series(numbers, index=column.index, name=column.name)

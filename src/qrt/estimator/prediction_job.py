@@ -38,7 +38,7 @@ def fit_to_known_rows(
     used = sum(len(y) for _, y in sets.values())
     log(f"{path}: {total} rows" + ("" if used == total else f", of which {used} are used, as in the paper"))
     with _about(path, log):
-        model = QRTRegressor(random_state=split, verbose=1, **parameters)
+        model = QRTRegressor(random_state=split, verbose=1, categorical=known.categorical or None, **parameters)
         model.fit(*sets["train"], validation=sets["validation"], calibration=sets["calibration"])
         return model, model.diagnose(*sets["test"])
 
@@ -61,8 +61,13 @@ def predicted_rows(
     if new.complete.any():
         with _about(path, log):
             distribution = model.predict_distribution(new.features[new.complete])
-            parts = [distribution.mean()[:, None], distribution.interval(coverage), distribution.ppf(list(levels))]
+            mean = distribution.mean()
+            if not np.isfinite(mean).all():
+                raise UnusableInput("predictions are not finite; fit the model again on a target in other units")
+            parts = [mean[:, None], distribution.interval(coverage), distribution.ppf(list(levels))]
         values[new.complete] = np.hstack(parts)
+        if infinite := int(np.isinf(values).any(axis=1).sum()):
+            log(f"{path}: {infinite} rows have infinite bounds: the model's map leaves less than asked for inside them")
     row = pd.DataFrame({"row": np.arange(1, len(values) + 1)})
     return pd.concat([row, new.kept, pd.DataFrame(values, columns=names)], axis=1)
 

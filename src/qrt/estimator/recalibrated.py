@@ -1,4 +1,7 @@
-"""The distributions that `QuantileRecalibrator.transform` gives: F' = Phi o F for any predictive distributions F."""
+"""The distributions that `QuantileRecalibrator.transform` gives: F' = Phi o F for any predictive distributions F.
+
+Without a map, F' is F with the methods and shapes of this package, as `distribution_from_quantiles` gives it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,8 @@ class RecalibratedDistribution:
 
     def __repr__(self) -> str:
         rows = f"{len(self)} rows" if self._base.shape else "one distribution"
-        return f"<{type(self).__name__}: {rows}, {', '.join(one.name for one in self._maps)} map>"
+        maps = ", ".join(one.name for one in self._maps) or "no"
+        return f"<{type(self).__name__}: {rows}, {maps} map>"
 
     def recalibrated(self, calibration_map: CalibrationMap) -> RecalibratedDistribution:
         """The same with one more map on top."""

@@ -17,6 +17,9 @@ from qrt.errors import UserError
 from qrt.estimator.any_distribution import AnyDistribution
 from qrt.estimator.recalibrated import RecalibratedDistribution
 from qrt.estimator.unusable_input import UnusableInput
+from qrt.estimator.weights import checked_weights, effective_rows
+
+FloatArray = npt.NDArray[np.float64]
 
 MIN_PITS = 10
 LARGE_DISTANCE = 0.05  # of map and PITs: an interval of 90 % may then cover 80 %
@@ -63,27 +66,39 @@ class QuantileRecalibrator(BaseEstimator):
         self.map = map
         self.bandwidth = bandwidth
 
-    def fit(self, pit: npt.ArrayLike, y: None = None) -> QuantileRecalibrator:
-        """Fit the map to PITs F(y | x): (n,) or (n, 1), at least 10, of rows that the model was not fitted to."""
+    def fit(
+        self, pit: npt.ArrayLike, y: None = None, sample_weight: npt.ArrayLike | None = None
+    ) -> QuantileRecalibrator:
+        """Fit the map to PITs F(y | x): (n,) or (n, 1), at least 10, of rows that the model was not fitted to.
+
+        With weights of the rows, the kernel's width is that of Kish's effective number of PITs.
+        """
         if self.map not in MAP_NAMES:
             raise UnusableInput(f"map is {self.map!r}: use one of {', '.join(MAP_NAMES)}")
         pits = _checked_pits(pit)
+        weights = checked_weights(sample_weight, len(pits))
+        if weights is not None:
+            pits, weights = pits[weights > 0], weights[weights > 0]
+            _check_number(pits)
+            weights *= effective_rows(weights) / weights.sum()
+        of_pits = None if weights is None else torch.from_numpy(weights)
         try:
-            self.map_ = fit_map(self.map, torch.from_numpy(pits), float(self.bandwidth))
+            self.map_ = fit_map(self.map, torch.from_numpy(pits), float(self.bandwidth), weights=of_pits)
         except UserError as error:
             raise UnusableInput(str(error)) from error
         self.n_pits_ = len(pits)
-        self._warn_if_calibration_is_lost(pits)
+        self._warn_if_calibration_is_lost(pits, np.ones(len(pits)) if weights is None else weights)
         return self
 
-    def _warn_if_calibration_is_lost(self, pits: npt.NDArray[np.float64]) -> None:
+    def _warn_if_calibration_is_lost(self, pits: FloatArray, weights: FloatArray) -> None:
         """The map is a smooth version of the PITs' empirical distribution; far from it, it does not calibrate."""
-        ordered = np.sort(pits)
+        order = pits.argsort()
+        ordered = pits[order]
         mapped = self.map_.cdf(torch.from_numpy(ordered)).numpy()
-        share = np.arange(len(pits) + 1) / len(pits)
+        share = np.concatenate([[0.0], weights[order].cumsum()]) / weights.sum()
         distance = max(np.abs(mapped - share[1:]).max(), np.abs(mapped - share[:-1]).max())
         # Any smooth estimate is away from the steps of few PITs.
-        if distance > LARGE_DISTANCE + 0.5 / np.sqrt(len(pits)):
+        if distance > LARGE_DISTANCE + 0.5 / np.sqrt(weights.sum()):
             worst = ordered[np.abs(mapped - share[1:]).argmax()]
             warnings.warn(
                 f"the {self.map} map is {distance:.2f} away from the distribution of the PITs near {worst:.3g}: the "
@@ -93,12 +108,15 @@ class QuantileRecalibrator(BaseEstimator):
                 stacklevel=3,
             )
 
-    def fit_distribution(self, distribution: Any, y: npt.ArrayLike) -> QuantileRecalibrator:
+    def fit_distribution(
+        self, distribution: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> QuantileRecalibrator:
         """Fit the map to the PITs of y: (N,) under N predictive distributions, whatever their package's shapes."""
         if isinstance(distribution, RecalibratedDistribution):
-            return self.fit(distribution.cdf(y))
+            return self.fit(distribution.cdf(y), sample_weight=sample_weight)
         # Without a map, F' is F, in the shapes of this package.
-        return self.fit(RecalibratedDistribution(AnyDistribution(distribution), ()).cdf(np.ravel(y)))
+        pits = RecalibratedDistribution(AnyDistribution(distribution), ()).cdf(np.ravel(y))
+        return self.fit(pits, sample_weight=sample_weight)
 
     def transform(self, distribution: Any) -> RecalibratedDistribution:
         """The recalibrated distribution of `distribution`: anything with cdf, ppf, and pdf or logpdf.
@@ -113,9 +131,15 @@ class QuantileRecalibrator(BaseEstimator):
         return RecalibratedDistribution(AnyDistribution(distribution), (self.map_,))
 
 
-def _checked_pits(pit: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def _checked_pits(pit: npt.ArrayLike) -> FloatArray:
     """PITs as (n,) float64, or an error that says what is wrong with them."""
-    pits = np.asarray(pit, dtype=np.float64)
+    try:
+        pits = np.asarray(pit, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UnusableInput(
+            f"PITs must be numbers, but are of the type {type(pit).__name__}: for a distribution and the values that "
+            "came, use fit_distribution(distribution, y)"
+        ) from error
     if pits.ndim == 2 and pits.shape[1] == 1:
         pits = pits[:, 0]
     if pits.ndim != 1:
@@ -128,6 +152,10 @@ def _checked_pits(pit: npt.ArrayLike) -> npt.NDArray[np.float64]:
             f"{int(outside.sum())} of {len(pits)} PITs are outside [0, 1], for example {pits[outside][0]}: a PIT is "
             "the predictive CDF at the observed value, distribution.cdf(y)"
         )
+    _check_number(pits)
+    return pits
+
+
+def _check_number(pits: FloatArray) -> None:
     if len(pits) < MIN_PITS:
         raise UnusableInput(f"{len(pits)} PITs are too few for a calibration map: at least {MIN_PITS} are needed")
-    return pits

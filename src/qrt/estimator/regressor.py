@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Real
@@ -27,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
+from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
@@ -40,57 +42,76 @@ from qrt.engine.mixture import GaussianMixture
 from qrt.engine.predictive import PredictiveDistribution
 from qrt.engine.trainer import TrainingSettings
 from qrt.errors import UserError
-from qrt.estimator.chosen_method import chosen_method
+from qrt.estimator.chosen_method import ENSEMBLE, ChosenMethod, chosen_method
 from qrt.estimator.columns import FloatArray, Table, TableColumns, learned_columns
 from qrt.estimator.diagnosis import Diagnosis, diagnose
 from qrt.estimator.distribution import PredictedDistribution
-from qrt.estimator.fit_sets import Rows, drawn_sets
+from qrt.estimator.fit_sets import Rows, drawn_sets, whole_set
 from qrt.estimator.fitted_model import fit_model, one_thread
+from qrt.estimator.interruption import stopped_by_ctrl_c
 from qrt.estimator.stored_model import StoredModel, load_model, save_model
+from qrt.estimator.training_range import FarValue, warn_of_far_rows
 from qrt.estimator.unusable_input import UnusableInput
-from qrt.methods import BANDWIDTHS
+from qrt.estimator.weights import WeightedTable, with_weight
 
 if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
     from qrt.engine.registry import BaseModel, PostHoc
     from qrt.estimator.fitted_model import FittedModel
 
 Result = TypeVar("Result")
-Own = tuple[Any, Any]  # X and y of a set of the user's
+Own = tuple[Any, Any] | tuple[Any, Any, Any]  # X, y and perhaps weights of a set of the user's
+MOST_DENSE_BYTES = 2**32  # of a table that was sparse
 # Rows that are encoded and computed together; a multiple of what the network takes at once, so that a table gives the
 # same numbers whether it is predicted in one call or not.
 _ROWS_AT_ONCE = 8192
+# Parameters that older model files do not have, with the values that their models were fitted with.
+_SINCE_ADDED: dict[str, Any] = {"members": None, "cv": None}
 
 
 class QRTRegressor(RegressorMixin, BaseEstimator):
     """Distributional regression by neural networks that are trained to be calibrated (quantile recalibration training).
 
-    A network predicts a mixture of Gaussians for each row; it is trained with a calibration map in its objective, and a
-    map that is fitted to rows set aside recalibrates it. Defaults are those of the paper. Everything is standardised
-    inside: X and y need no scaling.
+    Networks predict a mixture of Gaussians for each row. They are trained with a calibration map in their objective,
+    from different starts, and pooled; maps that are fitted to rows set aside recalibrate the pool. The paper's methods
+    are there by name. Everything is standardised inside: X and y need no scaling.
 
     Parameters
     ----------
-    method : str, default "QRTC"
-        A method by its name in the paper: "QRTC" (a map in training and one after it), "QRT" (in training only), "QRC"
-        (after training only), "BASE" (none; trains on the calibration rows as well), "BASE-TRAIN" (none), "QREGC" and
-        "QREG" (regularised), "QRIC", "QRGC", "QRLC" (ablations), "QRTC-KDE", "QRTC-TRUNC" (other maps), "QRTC-8", ...,
-        "QRTC-2048" (the map of training from so many rows).
+    method : str, default "ensemble"
+        "ensemble": networks of QRT, pooled and recalibrated, which beat single networks on nearly all data
+        (docs/ensembles.md). Or a method by its name in the paper, with the paper's settings: "QRTC" (a map in training
+        and one after it), "QRT" (in training only), "QRC" (after training only), "BASE" (none; trains on the
+        calibration rows as well), "BASE-TRAIN" (none), "QREGC" and "QREG" (regularised), "QRIC", "QRGC", "QRLC"
+        (ablations), "QRTC-KDE", "QRTC-TRUNC" (other maps), "QRTC-8", ..., "QRTC-2048" (the map of training from so many
+        rows).
     base_model : {"mlp", "resnet"}, default "mlp"
         Three hidden layers of 128 units, or a residual network of 18 layers.
     components : int, default 3
         Gaussian components of the mixture.
+    members : int or None, default None
+        Networks that are pooled, each with initial weights, batches and dropout masks of its own. None is 1
+        for the paper's methods; for "ensemble" 8 up to 2,000 training rows, where they take seconds, and 3 above. More
+        are a little better, and cost in proportion.
     alpha : float or None, default None
         Weight of the map in the training objective; None is that of the method (1 for QRT and QRTC).
-    bandwidth : float or sequence of float, default (0.01, 0.05, 0.1, 0.2)
+    bandwidth : float, sequence of float or None, default None
         Bandwidth of the map in training. Of several, the one with the lowest NLL on the validation rows is taken; their
-        networks train together. No matter for methods without a map in training.
+        networks train together. None is 0.2 for "ensemble" and (0.01, 0.05, 0.1, 0.2), the paper's grid, for all
+        others. No matter for methods without a map in training.
     posthoc_map : {None, "none", "REFL", "KDE", "TRUNC", "EMP", "DCP"}, default None
         The map that is fitted to the calibration rows; None is that of the method. EMP and DCP have no density.
-    posthoc_bandwidth : float or None, default None
-        Bandwidth of that map; None is that of training, and 0.1 for methods without a map in training.
+    posthoc_bandwidth : float, sequence of float or None, default None
+        Bandwidth of that map; of several, each is that of one more map, fitted on top of those before. None is
+        (0.2, 0.1) for "ensemble", and for all others that of training, or 0.1 without a map in training.
     validation_fraction, calibration_fraction : float, default 0.1 and 0.15
         Shares of the rows of `fit` that are set aside, unless it gets sets of its own. Validation rows tell when to
         stop and which bandwidth to take; the post-hoc map is fitted to calibration rows (2048 at most).
+    cv : int or None, default None
+        Instead of setting rows aside: so many folds, such as 5. Each has networks of its own that train on the other
+        folds (at least one for each), and its rows tell them when to stop and calibrate the pool of all. Every row
+        trains, which is more accurate on small data and costs more; intervals cover a little too much.
     categorical : sequence of column names or positions, or None, default None
         Columns of numbers that are categories. Texts and pandas categories are recognised.
     max_epochs, patience : int, default 5000 and 15
@@ -106,31 +127,36 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
     ----------
     n_features_in_, feature_names_in_ : columns of X (names if X was a pandas table)
     bandwidth_, alpha_ : what was chosen; `bandwidth_` is None without a map in training
-    n_iter_ : epochs of the chosen network; `selected_epoch_` is the one whose weights were kept
+    n_iter_ : epochs of the chosen network, of a pool the one that trained longest; `selected_epoch_` is the one whose
+        weights were kept
     validation_metrics_ : metrics of the chosen model on the validation rows, by the study's names
-    history_ : DataFrame of all networks' curves: `alpha`, `bandwidth`, `epoch`, `part` (train or validation), `nll` (of
-        the recalibrated distribution), `nll_base`, `pce`, `selected_epoch`; not kept in model files
+    history_ : DataFrame of all networks' curves: `alpha`, `bandwidth`, `member`, `epoch`, `part` (train or validation),
+        `nll` (with the map of training), `nll_base`, `pce`, `selected_epoch`; not kept in model files
     seed_ : the number that all random choices came from
 
     Notes
     -----
-    Missing and infinite values are refused with the name of their column. X can be a NumPy array of numbers or a pandas
-    DataFrame; quantiles and intervals of a DataFrame are DataFrames with its index, and `predict` gives arrays, as
-    scikit-learn's own regressors do. About 40 rows are the least that make sense.
+    X can be a NumPy array of numbers, a sparse matrix, a pandas DataFrame, or what has `to_pandas`, as polars. Of a
+    pandas DataFrame, quantiles and intervals are DataFrames with its index; `predict` gives arrays, as scikit-learn's
+    own regressors do. A missing number is taken as the mean, a missing category as none of the others, and a feature
+    of their own tells the network so; infinite values and dates are refused with the name of their column. About 40
+    rows are the least that make sense.
     """
 
     def __init__(
         self,
         *,
-        method: str = "QRTC",
+        method: str = ENSEMBLE,
         base_model: BaseModel = "mlp",
         components: int = 3,
+        members: int | None = None,
         alpha: float | None = None,
-        bandwidth: float | Sequence[float] = BANDWIDTHS,
+        bandwidth: float | Sequence[float] | None = None,
         posthoc_map: PostHoc | None = None,
-        posthoc_bandwidth: float | None = None,
+        posthoc_bandwidth: float | Sequence[float] | None = None,
         validation_fraction: float = 0.1,
         calibration_fraction: float = 0.15,
+        cv: int | None = None,
         categorical: Sequence[Hashable] | None = None,
         max_epochs: int = 5000,
         patience: int = 15,
@@ -144,12 +170,14 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
         self.method = method
         self.base_model = base_model
         self.components = components
+        self.members = members
         self.alpha = alpha
         self.bandwidth = bandwidth
         self.posthoc_map = posthoc_map
         self.posthoc_bandwidth = posthoc_bandwidth
         self.validation_fraction = validation_fraction
         self.calibration_fraction = calibration_fraction
+        self.cv = cv
         self.categorical = categorical
         self.max_epochs = max_epochs
         self.patience = patience
@@ -160,44 +188,71 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, *, validation: Own | None = None, calibration: Own | None = None) -> Self:  # noqa: N803
+    def fit(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        validation: Own | None = None,
+        calibration: Own | None = None,
+    ) -> Self:
         """Fit to X: (rows, columns) and y: (rows,).
 
-        `validation` and `calibration` are sets (X, y) of the user's own; without them, shares of the rows are drawn.
+        `sample_weight`: (rows,) are weights of the rows, in training, early stopping, calibration and metrics: a row of
+        weight 2 counts like two rows, one of weight 0 like none, and the scale of all weights is no matter.
+        `validation` and `calibration` are sets (X, y) or (X, y, weights) of the user's own; without them, shares of the
+        rows are drawn.
         """
         start = time.perf_counter()
         with _refused_as_unusable():
-            method = chosen_method(
+            chosen = chosen_method(
                 self.method,
                 base_model=self.base_model,
                 components=self.components,
+                members=self.members,
                 alpha=self.alpha,
                 bandwidth=self.bandwidth,
                 posthoc_map=self.posthoc_map,
+                posthoc_bandwidth=self.posthoc_bandwidth,
             )
             settings = self._settings()
-        table = self._table(X, reset=True)
-        columns = learned_columns(table, self.categorical)
-        sets = drawn_sets(
-            _rows(columns, table, y, "y"),
-            self._own_or_share(columns, "validation", validation),
-            self._own_or_share(columns, "calibration", calibration),
-            seed := _seed(self.random_state),
-            needs_calibration=method.posthoc != "none",
-        )
+        given = with_weight(self._table(X, reset=True), y, sample_weight)
+        columns = learned_columns(given.table, self.categorical)
+        _check_memory(given.table, columns)
+        rows, seed = _rows(columns, given, "y"), _seed(self.random_state)
+        if self.cv is None:
+            sets = drawn_sets(
+                rows,
+                self._own_or_share(columns, "validation", validation),
+                self._own_or_share(columns, "calibration", calibration),
+                seed,
+                needs_calibration=chosen.method.posthoc != "none",
+            )
+        else:
+            self._check_cross_fitting(chosen, validation, calibration)
+            sets = whole_set(rows, self.cv)
         data, columns = sets.standardised(columns)
         log = self._log()
         sizes = ", ".join(f"{data.sizes[part]} {part}" for part in ("train", "validation", "calibration"))
-        log(f"{self.method}: {len(method.networks)} network(s), rows: {sizes}; {len(columns.features)} feature(s)")
-        with _refused_as_unusable():
-            fit = fit_model(data, method, settings, seed, posthoc_bandwidth=self.posthoc_bandwidth, log=log)
+        networks = len(chosen.method.networks) * chosen.members_for(data.sizes["train"])
+        log(f"{self.method}: {networks} network(s), rows: {sizes}; {len(columns.features)} feature(s)")
+        with _refused_as_unusable(), stopped_by_ctrl_c() as stop:
+            fit = fit_model(data, chosen, settings, seed, cv=self.cv, log=log, stop=stop)
         self.seed_ = seed
         self.columns_ = columns
         self._take_over(fit.model, fit.validation_metrics)
         self.history_ = fit.history
-        chosen = "" if self.bandwidth_ is None else f"bandwidth {self.bandwidth_:g}, "
+        if stop():
+            warnings.warn(
+                f"training was interrupted (Ctrl-C) after {self.n_iter_} epochs: the model is the best until then, of "
+                f"epoch {self.selected_epoch_}",
+                UserWarning,
+                stacklevel=2,
+            )
+        bandwidth = "" if self.bandwidth_ is None else f"bandwidth {self.bandwidth_:g}, "
         log(
-            f"{self.method}: {chosen}{self.n_iter_} epochs, validation NLL {self.validation_metrics_['nll']:.4f}, "
+            f"{self.method}: {bandwidth}{self.n_iter_} epochs, validation NLL {self.validation_metrics_['nll']:.4f}, "
             f"{time.perf_counter() - start:.1f} s"
         )
         return self
@@ -211,12 +266,12 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
     def predict_quantiles(
         self,
         X: Any,  # noqa: N803
-        levels: Sequence[float] | npt.NDArray[Any] = (0.05, 0.5, 0.95),
+        quantiles: Sequence[float] | npt.NDArray[Any] = (0.05, 0.5, 0.95),
     ) -> FloatArray | pd.DataFrame:
         """Quantiles at these levels: (rows, levels); of a DataFrame a DataFrame with its index and the levels."""
-        chosen = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+        chosen = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
         if chosen.ndim != 1:
-            raise UnusableInput(f"levels have the shape {chosen.shape}: give one level, or a list of levels")
+            raise UnusableInput(f"quantiles have the shape {chosen.shape}: give one level, or a list of levels")
         values = np.concatenate(self._of_parts(X, lambda part: part.ppf(chosen)))
         return _like(X, values, chosen.tolist())
 
@@ -232,10 +287,10 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
         index = X.index if isinstance(X, pd.DataFrame) else None
         return PredictedDistribution(PredictiveDistribution(mixture, self.model_.maps), index)
 
-    def diagnose(self, X: Any, y: Any) -> Diagnosis:  # noqa: N803
-        """How well the predictions fit rows that were not fitted: metrics, PITs, coverage, and a plot."""
+    def diagnose(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Diagnosis:  # noqa: N803
+        """How well the predictions fit rows that were not fitted, by their weights: metrics, PITs, coverage, a plot."""
         distribution = self.predict_distribution(X)
-        return diagnose(distribution, _target(y, len(distribution), "y"))
+        return diagnose(distribution, _target(y, len(distribution), "y"), sample_weight)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file that `load` reads; without pickle."""
@@ -256,10 +311,11 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
     def load(cls, path: str | Path) -> Self:
         """The model of a file that `save` has written. Other, damaged or harmful files are refused with a reason."""
         stored = load_model(Path(path))
-        unknown = set(stored.parameters) ^ set(cls().get_params())
+        parameters = _SINCE_ADDED | stored.parameters
+        unknown = set(parameters) ^ set(cls().get_params())
         if unknown:
             raise UnusableInput(f"{path}: its parameters are not those of this version: {', '.join(sorted(unknown))}")
-        regressor = cls(**_with_tuples(stored.parameters))
+        regressor = cls(**_with_tuples(parameters))
         regressor.n_features_in_ = len(stored.columns.labels)
         if stored.feature_names is not None:
             regressor.feature_names_in_ = np.array(stored.feature_names, dtype=object)
@@ -271,14 +327,27 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        return tags
+
     def _take_over(self, model: FittedModel, validation_metrics: dict[str, float]) -> None:
         """Take a fitted model as one's own."""
         self.model_ = model
-        self.bandwidth_ = model.network.variant.bandwidth
-        self.alpha_ = model.network.variant.alpha
-        self.n_iter_ = model.network.epochs
-        self.selected_epoch_ = model.network.selected_epoch
+        self.bandwidth_ = model.variant.bandwidth
+        self.alpha_ = model.variant.alpha
+        self.n_iter_ = model.longest.epochs
+        self.selected_epoch_ = model.longest.selected_epoch
         self.validation_metrics_ = validation_metrics
+
+    def _check_cross_fitting(self, chosen: ChosenMethod, validation: Own | None, calibration: Own | None) -> None:
+        if chosen.method.posthoc == "none":
+            raise UnusableInput(f"cv is {self.cv}, but {self.method} has no post-hoc map to calibrate: use cv=None")
+        if validation is not None or calibration is not None:
+            raise UnusableInput(
+                f"cv is {self.cv}: the folds validate and calibrate each other, so give no sets of your own, or cv=None"
+            )
 
     def _settings(self) -> TrainingSettings:
         return TrainingSettings(
@@ -298,6 +367,8 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
 
     def _table(self, X: Any, *, reset: bool) -> Table:  # noqa: N803
         """X as a DataFrame or as an array of numbers, with the columns of the fit unless it is the fit."""
+        if not isinstance(X, pd.DataFrame) and hasattr(X, "to_pandas"):  # polars, Arrow, ...
+            X = X.to_pandas()  # noqa: N806
         if isinstance(X, pd.Series):
             raise UnusableInput(
                 "X is a pandas Series, but must be a table: of a single row write X.iloc[[0]] with two brackets, of a "
@@ -314,9 +385,9 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
                 raise UnusableInput(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
         return X
 
-    def _array(self, X: Any, *, reset: bool) -> npt.NDArray[Any]:  # noqa: N803
+    def _array(self, X: Any, *, reset: bool) -> Table:  # noqa: N803
         try:
-            array: npt.NDArray[Any] = validate_data(self, X, reset=reset, ensure_all_finite=False)
+            array: Table = validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
         except ValueError as error:
             if "could not convert string" not in str(error):
                 raise
@@ -332,24 +403,40 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
             if not isinstance(share, Real):
                 raise UnusableInput(f"{name}_fraction is {share!r}: it must be a number, for example 0.1")
             return float(share)
-        try:
-            x, y = own
-        except (TypeError, ValueError) as error:
-            raise UnusableInput(f"{name} must be a pair (X, y) of a table and its targets") from error
-        return _rows(columns, self._table(x, reset=False), y, f"y of {name}")
+        if not isinstance(own, tuple | list) or len(own) not in (2, 3):
+            raise UnusableInput(f"{name} must be a pair (X, y) of a table and its targets, or (X, y, weights)")
+        x, y, weights = (*own, None)[:3]
+        given = with_weight(self._table(x, reset=False), y, weights, f"weights of {name}")
+        return _rows(columns, given, f"y of {name}")
 
     def _of_parts(self, X: Any, function: Callable[[PredictedDistribution], Result]) -> list[Result]:  # noqa: N803
         """`function` of the distributions of the rows of X, part by part, so that memory is bounded."""
         check_is_fitted(self)
         table = self._table(X, reset=False)
-        results = []
+        results, far = [], list[FarValue]()
         with one_thread():
-            for start in range(0, len(table), _ROWS_AT_ONCE):
+            for start in range(0, table.shape[0], _ROWS_AT_ONCE):
                 block = slice(start, start + _ROWS_AT_ONCE)
                 part = table.iloc[block] if isinstance(table, pd.DataFrame) else table[block]
                 x = self.columns_.standardised(self.columns_.encoded(part, start), start)
+                far += self._far_outside(x, start)
                 results.append(function(PredictedDistribution(self.model_.predictive(x))))
+        warn_of_far_rows(far)
         return results
+
+    def _far_outside(self, x: npt.NDArray[np.float32], first_row: int) -> list[FarValue]:
+        """The rows of standardised x: (n, features) that are far from the training rows, each with its first value."""
+        limits, columns = self.model_.training_range, self.columns_
+        if limits is None:
+            return []
+        far = limits.far_outside(x)
+        found = []
+        for row in np.flatnonzero(far.any(axis=1)):
+            feature = int(far[row].argmax())
+            standardised = (x[row, feature], limits.lows[feature], limits.highs[feature])
+            values = (float(one * columns.scales[feature] + columns.means[feature]) for one in standardised)
+            found.append(FarValue(first_row + int(row), columns.features[feature], *values))
+        return found
 
 
 @contextmanager
@@ -363,8 +450,18 @@ def _refused_as_unusable() -> Iterator[None]:
         raise UnusableInput(str(error)) from error
 
 
-def _rows(columns: TableColumns, table: Table, y: Any, name: str) -> Rows:
-    return columns.encoded(table), _target(y, len(table), name)
+def _rows(columns: TableColumns, given: WeightedTable, name: str) -> Rows:
+    return Rows(columns.encoded(given.table), _target(given.y, given.table.shape[0], name), given.weights)
+
+
+def _check_memory(table: Table, columns: TableColumns) -> None:
+    """Refuse a sparse table that would not fit into memory as the networks take it."""
+    size = table.shape[0] * len(columns.features) * np.dtype(np.float32).itemsize
+    if sparse.issparse(table) and size > MOST_DENSE_BYTES:
+        raise UnusableInput(
+            f"X is sparse with {table.shape[0]} rows and {table.shape[1]} columns, but networks take it dense, which "
+            f"would be {size / 1e9:.3g} GB: reduce its columns, for example with sklearn.decomposition.TruncatedSVD"
+        )
 
 
 def _target(y: Any, rows: int, name: str) -> FloatArray:

@@ -218,7 +218,7 @@ class QRTProbaRegressor(BaseProbaRegressor):
     Parameters
     ----------
     regressor : QRTRegressor or None, default None
-        With all parameters of training; None is `QRTRegressor()`, the paper's QRTC. It is cloned, not changed.
+        With all parameters of training; None is `QRTRegressor()`. It is cloned, not changed.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ class QRTProbaRegressor(BaseProbaRegressor):
 
     _tags = {  # noqa: RUF012
         "capability:multioutput": False,
-        "capability:missing": False,
+        "capability:missing": True,
         "X_inner_mtype": "pd_DataFrame_Table",
         "y_inner_mtype": "pd_DataFrame_Table",
     }

@@ -13,18 +13,21 @@ import numpy.typing as npt
 import torch
 
 import qrt
-from qrt.engine.calibration_map import CalibrationMap, KernelMap, StepMap
+from qrt.engine.calibration_map import CalibrationMap, KernelMap, StepMap, kernel_map, reflected_map
 from qrt.engine.network import Network
 from qrt.engine.registry import MAP_NAMES
 from qrt.engine.trainer import TrainedNetwork, TrainingSettings, build_network
 from qrt.engine.variant import Variant
 from qrt.errors import UserError
+from qrt.estimator.chosen_method import STEP_MAPS
 from qrt.estimator.columns import TableColumns
-from qrt.estimator.fitted_model import STEP_MAPS, FittedModel
+from qrt.estimator.fitted_model import FittedModel
 from qrt.estimator.model_file import read_model_file, refused, write_model_file
+from qrt.estimator.training_range import TrainingRange
 
 _MOST_COMPONENTS = 10_000
-_NARROWEST_KERNEL = 1e-9
+_NARROWEST_KERNEL, _WIDEST_KERNEL = 1e-9, 1e9
+_LARGEST = 1e300  # of means and scales: with more, or less than its inverse, predictions leave the floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,29 +48,44 @@ class StoredModel:
 
 def save_model(path: Path, stored: StoredModel) -> None:
     """Write a model file."""
-    model, network = stored.model, stored.model.network
+    model = stored.model
     facts = {
         "package_version": qrt.__version__,
         "parameters": stored.parameters,
         "feature_names": stored.feature_names,
         "seed": stored.seed,
-        "columns": {"labels": stored.columns.labels, "categories": stored.columns.categories},
-        "target": {"mean": model.y_mean, "scale": model.y_scale},
-        "network": {
-            "variant": asdict(network.variant),
-            "epochs": network.epochs,
-            "selected_epoch": network.selected_epoch,
-            "best_value": network.best_value,
-            "train_seconds": network.train_seconds,
+        "columns": {
+            "labels": stored.columns.labels,
+            "categories": stored.columns.categories,
+            "missing": stored.columns.missing,
         },
+        "target": {"mean": model.y_mean, "scale": model.y_scale},
+        "squashes": model.squashes,
+        "networks": [
+            {
+                "variant": asdict(network.variant),
+                "epochs": network.epochs,
+                "selected_epoch": network.selected_epoch,
+                "best_value": network.best_value,
+                "train_seconds": network.train_seconds,
+            }
+            for network in model.networks
+        ],
         "maps": [_map_facts(one) for one in model.maps],
         "validation_metrics": {
             name: value if math.isfinite(value) else str(value) for name, value in stored.validation_metrics.items()
         },
     }
-    arrays = {"x.means": stored.columns.means, "x.scales": stored.columns.scales}
-    arrays |= {f"network.{name}": network.parameters[name].numpy() for name in _shapes(network.network)}
-    arrays |= {f"map{number}.centres": _centres(one).numpy() for number, one in enumerate(model.maps)}
+    arrays: dict[str, npt.NDArray[Any]] = {"x.means": stored.columns.means, "x.scales": stored.columns.scales}
+    if model.training_range is not None:
+        arrays |= {"x.lows": model.training_range.lows, "x.highs": model.training_range.highs}
+    for number, network in enumerate(model.networks):
+        arrays |= {f"network{number}.{name}": network.parameters[name].numpy() for name in _shapes(network.network)}
+    for number, one in enumerate(model.maps):
+        centres, weights = _centres(one)
+        arrays[f"map{number}.centres"] = centres.numpy()
+        if weights is not None:
+            arrays[f"map{number}.weights"] = weights.numpy()
     write_model_file(path, facts, arrays)
 
 
@@ -113,10 +131,10 @@ def _stored_model(facts: Mapping[str, Any], arrays: _Taken) -> StoredModel:
     columns = _columns(facts["columns"], arrays)
     target = facts["target"]
     y_mean, y_scale = _number(target["mean"], "mean"), _number(target["scale"], "scale")
-    if y_scale <= 0:
-        raise _Wrong("the scale of the target is not above 0")
-    network = _network(facts["network"], len(columns.features), arrays)
+    _check_scaling("the target", y_mean, y_scale)
+    networks = _networks(facts, len(columns.features), arrays)
     maps = tuple(_map(one, arrays, number) for number, one in enumerate(_sequence(facts["maps"], "maps")))
+    training_range = _training_range(len(columns.features), arrays)
     names = facts["feature_names"]
     if names is not None and (tuple(names) != columns.labels):
         raise _Wrong("the names of its columns do not agree")
@@ -131,7 +149,7 @@ def _stored_model(facts: Mapping[str, Any], arrays: _Taken) -> StoredModel:
         feature_names=None if names is None else tuple(names),
         seed=_whole_number(facts["seed"], "seed"),
         columns=columns,
-        model=FittedModel(network, maps, y_mean, y_scale),
+        model=FittedModel(networks, maps, y_mean, y_scale, training_range, facts.get("squashes") is True),
         validation_metrics=metrics,
     )
 
@@ -142,16 +160,38 @@ def _columns(facts: Mapping[str, Any], arrays: _Taken) -> TableColumns:
         None if found is None else tuple(_text(one) for one in _sequence(found, "categories"))
         for found in _sequence(facts["categories"], "categories")
     )
-    if not labels or len(labels) != len(categories):
+    # Files from before missing values were taken do not say which columns have them: none.
+    missing = tuple(_truth(one) for one in _sequence(facts.get("missing", []), "missing values"))
+    if not labels or len(labels) != len(categories) or len(missing) not in (0, len(labels)):
         raise _Wrong("its columns do not agree")
-    features = (len(TableColumns(labels, categories).features),)
+    features = (len(TableColumns(labels, categories, missing=missing).features),)
     means, scales = arrays.take("x.means", "<f8", features), arrays.take("x.scales", "<f8", features)
-    if not (scales > 0).all():
-        raise _Wrong("the scale of a column is not above 0")
-    return TableColumns(labels, categories, means, scales)
+    _check_scaling("a column", means, scales)
+    return TableColumns(labels, categories, means, scales, missing)
 
 
-def _network(facts: Mapping[str, Any], features: int, arrays: _Taken) -> TrainedNetwork:
+def _training_range(features: int, arrays: _Taken) -> TrainingRange | None:
+    """The range of the training rows, which files of format 1 do not have."""
+    if "x.lows" not in arrays.left:
+        return None
+    lows, highs = (arrays.take(name, "<f4", (features,)) for name in ("x.lows", "x.highs"))
+    if (lows > highs).any():
+        raise _Wrong("the range of its training rows is empty")
+    return TrainingRange(lows, highs)
+
+
+def _networks(facts: Mapping[str, Any], features: int, arrays: _Taken) -> tuple[TrainedNetwork, ...]:
+    """The networks of a model; a file of format 1 has one, without a number."""
+    if "network" in facts:
+        return (_network(facts["network"], features, arrays, "network"),)
+    listed = _sequence(facts["networks"], "networks")
+    networks = tuple(_network(one, features, arrays, f"network{number}") for number, one in enumerate(listed))
+    if len({network.variant for network in networks}) != 1:
+        raise _Wrong("its networks are not of one kind")
+    return networks
+
+
+def _network(facts: Mapping[str, Any], features: int, arrays: _Taken, prefix: str) -> TrainedNetwork:
     entries = facts["variant"]
     if set(entries) != {field.name for field in fields(Variant)}:
         raise _Wrong("its network is of an unknown kind")
@@ -168,7 +208,7 @@ def _network(facts: Mapping[str, Any], features: int, arrays: _Taken) -> Trained
         best_value=_number(facts["best_value"], "best_value"),
         train_seconds=_number(facts["train_seconds"], "train_seconds"),
         parameters={
-            name: torch.from_numpy(arrays.take(f"network.{name}", "<f4", shape))
+            name: torch.from_numpy(arrays.take(f"{prefix}.{name}", "<f4", shape))
             for name, shape in _shapes(network).items()
         },
         curves=None,
@@ -181,9 +221,10 @@ def _shapes(network: Network) -> dict[str, tuple[int, ...]]:
     return network.parameter_shapes | network.statistic_shapes
 
 
-def _centres(calibration_map: CalibrationMap) -> torch.Tensor:
+def _centres(calibration_map: CalibrationMap) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """The centres of a map and their weights."""
     assert isinstance(calibration_map, KernelMap | StepMap)
-    return calibration_map.centres
+    return calibration_map.centres, calibration_map.weights
 
 
 def _map_facts(calibration_map: CalibrationMap) -> dict[str, Any]:
@@ -197,20 +238,40 @@ def _map(facts: Mapping[str, Any], arrays: _Taken, number: int) -> CalibrationMa
     name = facts["name"]
     if name not in MAP_NAMES:
         raise _Wrong(f"it has an unknown calibration map {name!r}")
-    centres = arrays.take(f"map{number}.centres", "<f8", (None,))
+    centres = torch.from_numpy(arrays.take(f"map{number}.centres", "<f8", (None,)))
     reflected = name == "REFL"
     low, high = (-1, 2) if reflected else (0, 1)
-    if not len(centres) or (np.diff(centres) < 0).any() or centres[0] < low or centres[-1] > high:
+    if not len(centres) or (centres.diff() < 0).any() or centres[0] < low or centres[-1] > high:
         raise _Wrong("the centres of a calibration map are not sorted PITs")
+    weights, rows = None, float(len(centres))
+    if f"map{number}.weights" in arrays.left:
+        weights = torch.from_numpy(arrays.take(f"map{number}.weights", "<f8", centres.shape))
+        rows = float(weights.cumsum(0)[-1])
+        if not (weights > 0).all() or not math.isfinite(rows):
+            raise _Wrong("a weight of a calibration map is not above 0")
     if name in STEP_MAPS:
-        divisor = _whole_number(facts["divisor"], "divisor")
-        if divisor not in (len(centres), len(centres) + 1):
+        divisor = _number(facts["divisor"], "divisor")
+        if divisor not in (rows, rows + 1):
             raise _Wrong("a calibration map does not fit its centres")
-        return StepMap(name, torch.from_numpy(centres), divisor)
+        return StepMap(name, centres, int(divisor) if weights is None else divisor, weights)
     scale, offset, total = (_number(facts[key], key) for key in ("scale", "offset", "total"))
-    if scale < _NARROWEST_KERNEL or total <= 0 or not 0 <= offset <= len(centres):
+    if not _NARROWEST_KERNEL <= scale <= _WIDEST_KERNEL:
         raise _Wrong("the kernel of a calibration map is not as fitted")
-    return KernelMap(name, torch.from_numpy(centres), scale, offset, total)
+    expected, is_fitted = (rows / 3, rows / 3), True
+    if reflected:
+        third = len(centres) // 3
+        is_fitted = reflected_map(centres[third : 2 * third], scale).centres.equal(centres)
+    else:
+        fitted = kernel_map(name, centres, scale, weights)
+        expected = (fitted.offset, fitted.total)
+    if not (is_fitted and np.allclose((offset, total), expected, rtol=1e-9, atol=1e-12)):
+        raise _Wrong("a calibration map does not fit its centres")
+    return KernelMap(name, centres, scale, offset, total, weights)
+
+
+def _check_scaling(what: str, means: float | npt.NDArray[Any], scales: float | npt.NDArray[Any]) -> None:
+    if np.any(np.abs(means) > _LARGEST) or np.any(scales < 1 / _LARGEST) or np.any(scales > _LARGEST):
+        raise _Wrong(f"the mean or the scale of {what} is not as fitted")
 
 
 def _sequence(value: object, what: str) -> Sequence[Any]:
@@ -222,6 +283,12 @@ def _sequence(value: object, what: str) -> Sequence[Any]:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise _Wrong(f"{value!r} is no text")
+    return value
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _Wrong(f"{value!r} is no truth value")
     return value
 
 

@@ -6,48 +6,101 @@ import csv
 import gzip
 import zlib
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TextIO
 
 import pandas as pd
 
 from qrt.errors import UserError
 
+_LONGEST_LINE = 2**24  # characters: a hundred thousand columns with more than a hundred characters each
+
 
 def read_csv_table(path: Path) -> pd.DataFrame:
     """Read a CSV (or .csv.gz) with a header line; an empty field, and nothing else, is a missing value.
 
-    Columns that read as numbers become numbers, all others stay text.
+    Columns that read as numbers become numbers, all others stay text. Every row has a field for each name: pandas
+    would take what is too much for an index, and move every name by one.
     """
     try:
-        _check_header(path)
+        names, rows = _names_and_rows(path)
         frame = pd.read_csv(
             path,
             encoding="utf-8-sig",
+            index_col=False,
             keep_default_na=False,
             na_values=[""],
+            skip_blank_lines=len(names) > 1,
             low_memory=False,
         )
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 at byte {error.start}; save the file as UTF-8") from error
-    except (
-        pd.errors.ParserError,
-        pd.errors.EmptyDataError,
-        csv.Error,
-        EOFError,
-        zlib.error,
-        OSError,
-    ) as error:
-        if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
+    except OSError as error:
+        if not isinstance(error, gzip.BadGzipFile):
             raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
         raise UserError(f"{path}: not a readable CSV file ({error})") from error
+    except (ValueError, csv.Error, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: not a readable CSV file ({error})") from error
+    if frame.shape != (rows, len(names)):
+        raise UserError(f"{path}: its quotes can be read in two ways, as {rows} or as {len(frame)} rows; correct them")
     # Whole numbers beyond 64 bits come as Python's, which no file format has.
-    beyond = [name for name in frame.columns if any(type(value) is int for value in _objects(frame[name]))]
-    return frame.assign(**{name: [float(str(value)) for value in frame[name]] for name in beyond})
+    if any(_has_python_integers(frame[name]) for name in frame.columns[frame.dtypes == "object"]):
+        return retyped(frame, lambda column: column.map(_as_float) if _has_python_integers(column) else column)
+    return frame
 
 
-def _objects(column: pd.Series) -> pd.Series:
-    """The column if it holds Python's objects, else nothing."""
-    return column if column.dtype == object else column.iloc[:0]
+def check_fields(where: Path | str, records: Iterable[tuple[int, Sequence[str]]], number: int) -> int:
+    """The number of records, each the line that it ends in and its fields, if all have this `number` of fields.
+
+    Blank lines are none, unless there is one column, in which they are a missing value.
+    """
+    count = 0
+    for line, fields in records:
+        if number > 1 and len(fields) <= 1 and not "".join(fields).strip(" \t"):
+            continue
+        if len(fields or [""]) != number:
+            raise UserError(
+                f"{where}: the row that ends in line {line} has {len(fields)} field(s), but the first line has "
+                f"{number}; give each row a field for each column, and quote fields with a separator"
+            )
+        count += 1
+    return count
+
+
+def retyped(frame: pd.DataFrame, change: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
+    """The table with each column changed, made at once: a column at a time takes minutes if there are 100,000."""
+    return pd.DataFrame({name: change(frame[name]) for name in frame.columns}, index=frame.index, columns=frame.columns)
+
+
+def _names_and_rows(path: Path) -> tuple[list[str], int]:
+    """The names of the columns, each there once, and the number of rows, which all have a field for each."""
+    opener = gzip.open if path.name.endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as text:
+        reader = csv.reader(_lines(path, text))
+        names = next(reader, [])
+        if not names:
+            raise UserError(f"{path}: the file is empty; the first line should name the columns")
+        _check_names(path, names)
+        return names, check_fields(path, ((reader.line_num, fields) for fields in reader), len(names))
+
+
+def _lines(path: Path, text: TextIO) -> Iterator[str]:
+    """The lines of a file: not whatever is in it, for a megabyte of gzip may be a line of a gigabyte."""
+    while line := text.readline(_LONGEST_LINE):
+        if len(line) == _LONGEST_LINE:
+            raise UserError(f"{path}: a line is longer than {_LONGEST_LINE:,} characters; this is no table")
+        if "\0" in line:
+            raise UserError(f"{path}: holds null characters; save the file as text in UTF-8")
+        yield line
+
+
+def _has_python_integers(column: pd.Series) -> bool:
+    return column.dtype == "object" and any(type(value) is int for value in column)
+
+
+def _as_float(value: object) -> float:
+    return float(str(value))
 
 
 def read_own_table(path: Path) -> pd.DataFrame:
@@ -72,19 +125,10 @@ def _read_parquet_table(path: Path) -> pd.DataFrame:
             is_bytes = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
             if types.is_nested(kind) or is_bytes:
                 raise UserError(f"{path}: the column {field.name!r} has the type {kind}; numbers and texts are needed")
+        table.validate(full=True)  # texts that are no UTF-8 would be noticed by whoever looks at them
         return table.to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UserError(f"{path}: not a readable Parquet file ({error})") from error
-
-
-def _check_header(path: Path) -> None:
-    """Refuse duplicate column names, which pandas would rename without a word."""
-    opener = gzip.open if path.name.endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
-        names = next(csv.reader(lines), [])
-    if not names:
-        raise UserError(f"{path}: the file is empty; the first line should name the columns")
-    _check_names(path, names)
 
 
 def _check_names(path: Path, names: list[str]) -> None:

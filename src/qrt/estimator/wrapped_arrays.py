@@ -9,7 +9,9 @@ from scipy.special import ndtr, ndtri
 
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.predictive import PredictiveDistribution
+from qrt.estimator.any_distribution import AnyDistribution
 from qrt.estimator.distribution import PredictedDistribution
+from qrt.estimator.recalibrated import RecalibratedDistribution
 from qrt.estimator.unusable_input import UnusableInput
 
 FloatArray = npt.NDArray[np.float64]
@@ -17,10 +19,11 @@ FloatArray = npt.NDArray[np.float64]
 # Least distance of neighbouring quantiles, and least width of a kernel, as a share of the mean width of all rows: trees
 # predict the same value for several levels, and a density needs some width.
 _LEAST_WIDTH = 1e-6
+_SHOWN = 20  # numbers in a message
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
 
-class InterpolatedQuantiles:
+class _InterpolatedQuantiles:
     """N distributions through given quantiles. Values and levels broadcast against (N,), as with scipy."""
 
     def __init__(self, levels: FloatArray, values: FloatArray) -> None:
@@ -71,25 +74,31 @@ class InterpolatedQuantiles:
         return self._values[rows, np.maximum(piece - 1, 0)], self._slopes[rows, piece]
 
 
-def distribution_from_quantiles(levels: npt.ArrayLike, values: npt.ArrayLike) -> InterpolatedQuantiles:
+def distribution_from_quantiles(levels: npt.ArrayLike, values: npt.ArrayLike) -> RecalibratedDistribution:
     """N predictive distributions through quantiles values: (N, L) at increasing levels: (L,) in (0, 1), L at least 2.
 
     Between two levels, quantiles are linear in the standard normal quantile of the level, and so they go on beyond the
     outer levels: quantiles of a normal distribution give that normal distribution, whatever the levels. Quantiles that
     cross are sorted; of those that agree, each gets a millionth of the mean width of all rows more than the one before.
     """
-    level = np.asarray(levels, dtype=np.float64)
-    value = np.asarray(values, dtype=np.float64)
-    if level.ndim != 1 or len(level) < 2 or not ((level > 0) & (level < 1)).all() or not (np.diff(level) > 0).all():
-        raise UnusableInput(f"levels must be at least two increasing numbers between 0 and 1, but are {level.tolist()}")
+    level, value = (np.asarray(given, dtype=np.float64) for given in (levels, values))
+    if not _are_levels(level):
+        raise UnusableInput(
+            f"levels must be at least two increasing numbers between 0 and 1, but are {_shown(level)}"
+            + ("; the arguments are swapped: levels come first, then values" if _are_levels(value) else "")
+        )
     if value.ndim != 2 or value.shape[1] != len(level):
-        raise UnusableInput(f"quantiles have the shape {value.shape}: {len(level)} levels need (N, {len(level)})")
+        raise UnusableInput(
+            f"quantiles have the shape {value.shape}: {len(level)} levels need (N, {len(level)}), a row for each row"
+            + ("; transpose them" if value.ndim == 2 and value.shape[0] == len(level) else "")
+        )
     _check_finite(value, "quantiles")
     value = np.sort(value, axis=1)
     gap = _LEAST_WIDTH * _mean_width(value[:, -1] - value[:, 0], "quantiles")
     # The smallest change that leaves gaps this wide: each value is pushed up by those below it, and by nothing else.
     ramp = gap * np.arange(len(level))
-    return InterpolatedQuantiles(level, np.maximum.accumulate(value - ramp, axis=1) + ramp)
+    base = _InterpolatedQuantiles(level, np.maximum.accumulate(value - ramp, axis=1) + ramp)
+    return RecalibratedDistribution(AnyDistribution(base), ())
 
 
 def distribution_from_samples(samples: npt.ArrayLike) -> PredictedDistribution:
@@ -114,6 +123,16 @@ def distribution_from_samples(samples: npt.ArrayLike) -> PredictedDistribution:
     scales = torch.from_numpy(scale).unsqueeze(1).expand_as(means)
     log_weights = torch.full_like(means, -np.log(value.shape[1]))
     return PredictedDistribution(PredictiveDistribution(GaussianMixture(means, scales, log_weights)))
+
+
+def _are_levels(given: FloatArray) -> bool:
+    """Whether these can be levels: (L,) increasing in (0, 1), two at least."""
+    return bool(given.ndim == 1 and len(given) > 1 and ((given > 0) & (given < 1)).all() and (np.diff(given) > 0).all())
+
+
+def _shown(values: FloatArray) -> str:
+    """A few numbers in full, of more the shape."""
+    return str(values.tolist()) if values.size <= _SHOWN else f"an array of shape {values.shape}"
 
 
 def _check_finite(values: FloatArray, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pandas as pd
@@ -34,6 +35,11 @@ def escape_markdown(text: str) -> str:
     """`text` as a cell of a Markdown table: no markup, no HTML, one line."""
     escaped = re.sub(r"([\\`*_\[\]|#~])", r"\\\1", " ".join(text.split()))
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def unescape_markdown(cell: str) -> str:
+    """The text behind `escape_markdown`."""
+    return html.unescape(re.sub(r"\\([\\`*_\[\]|#~])", r"\1", cell))
 
 
 def escape_rst(text: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import lzma
+import struct
 import zipfile
 import zlib
 from pathlib import PurePosixPath
@@ -13,6 +15,13 @@ LARGEST_MEMBER_BYTES = 512 << 20
 LARGEST_NUMBER_OF_MEMBERS = 10_000
 _DEEPEST_NESTING = 2
 _WORKBOOK_MARK = "[Content_Types].xml"  # an .xlsx file is a zip archive as well, but not one of ours
+
+
+# What Python raises at archives that are damaged or made to do harm; bzip2 has OSError for it.
+DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError),
+    *(RuntimeError, ValueError, NotImplementedError, struct.error, OverflowError, MemoryError),
+)
 
 
 def member_bytes(content: bytes, member: str, origin: str) -> bytes:
@@ -49,7 +58,7 @@ def _search(content: bytes, member: str, origin: str, nesting: int) -> bytes | N
     with _opened(content, origin) as archive:
         if _WORKBOOK_MARK in archive.namelist():
             return content
-        infos = [info for info in archive.infolist() if not info.is_dir()]
+        infos = [info for info in archive.infolist() if not info.filename.endswith("/")]  # a damaged name may be empty
         for info in infos:
             _refuse_name_that_leads_outside(info, origin)
         refuse_large_archive(archive, origin)
@@ -61,7 +70,10 @@ def _search(content: bytes, member: str, origin: str, nesting: int) -> bytes | N
         for info in infos:
             if info.filename.lower().endswith(".zip"):
                 inner = f"{origin}, {info.filename}"
-                found = _search(_read(archive, info, inner), member, inner, nesting + 1)
+                content = _read(archive, info, inner)
+                if content[:2] != b"PK":
+                    raise SourceUnavailable(f"{inner}: is no zip archive.")
+                found = _search(content, member, inner, nesting + 1)
                 if found is not None:
                     return found
     return None
@@ -70,7 +82,7 @@ def _search(content: bytes, member: str, origin: str, nesting: int) -> bytes | N
 def _opened(content: bytes, origin: str) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(io.BytesIO(content))
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+    except DAMAGED as error:
         raise SourceUnavailable(f"{origin}: is a damaged zip archive ({error}).") from error
 
 
@@ -104,5 +116,5 @@ def _chosen(infos: list[zipfile.ZipInfo], member: str, origin: str) -> zipfile.Z
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, origin: str) -> bytes:
     try:
         return archive.read(info)
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
+    except DAMAGED as error:
         raise SourceUnavailable(f"{origin}: {info.filename!r} cannot be unpacked ({error}).") from error

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import mmap
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -48,7 +50,7 @@ def read_arff(path: Path) -> ArffTable:
         table = _rows_by_arrow(path, encoding, attributes)
         if table is None:
             table = _rows_by_the_book(path, encoding, attributes)
-    except (arff.ArffException, ValueError) as error:
+    except (arff.ArffException, csv.Error, ValueError, ArithmeticError, RecursionError) as error:
         raise NotArff(f"not a readable ARFF file: {_reason(error)}") from error
     nominal = tuple(name for name, kind in attributes if isinstance(kind, list))
     return ArffTable(table.to_pandas(split_blocks=True, self_destruct=True), nominal)
@@ -70,7 +72,12 @@ def _encoding(path: Path) -> str:
 def _attributes(path: Path, encoding: str) -> Attributes:
     with path.open(encoding=encoding) as lines:
         # A generator leaves the rows unread.
-        return list(arff.load(lines, return_type=arff.DENSE_GEN)["attributes"])
+        return list(arff.load(_without_nulls(lines), return_type=arff.DENSE_GEN)["attributes"])
+
+
+def _without_nulls(lines: Iterable[str]) -> Iterator[str]:
+    """The lines without the null characters that some files end with."""
+    return (line.rstrip("\0") for line in lines)
 
 
 def _rows_by_arrow(path: Path, encoding: str, attributes: Attributes) -> pa.Table | None:
@@ -85,14 +92,15 @@ def _rows_by_arrow(path: Path, encoding: str, attributes: Attributes) -> pa.Tabl
         padded = text and _PADDING.search(content, start) is not None
         if len(quotes) > 1 or padded or any(content.find(sign, start) >= 0 for sign in (b"\\", b"{")):
             return None
-    with pa.memory_map(str(path)) as rows:
-        rows.seek(start)
-        return _arrow_table(rows, encoding, attributes, quotes)
+        end = len(content)
+        while content[end - 1] == 0:  # some files end with null characters
+            end -= 1
+    with pa.memory_map(str(path)) as whole:
+        rows = whole.read_buffer(end)[start:]
+        return _arrow_table(pa.BufferReader(rows), encoding, attributes, quotes)
 
 
-def _arrow_table(
-    rows: pa.MemoryMappedFile, encoding: str, attributes: Attributes, quotes: list[str]
-) -> pa.Table | None:
+def _arrow_table(rows: pa.BufferReader, encoding: str, attributes: Attributes, quotes: list[str]) -> pa.Table | None:
     schema = _schema(attributes)
     try:
         table = pa.csv.read_csv(
@@ -130,7 +138,7 @@ def _rows_by_the_book(path: Path, encoding: str, attributes: Attributes) -> pa.T
     schema = _schema(attributes)
     parts = [schema.empty_table()]
     with path.open(encoding=encoding) as lines:
-        rows = iter(arff.load(lines, return_type=arff.DENSE_GEN)["data"])
+        rows = iter(arff.load(_without_nulls(lines), return_type=arff.DENSE_GEN)["data"])
         while part := list(islice(rows, _ROWS_AT_A_TIME)):
             columns = [_values(values, field) for values, field in zip(zip(*part, strict=True), schema, strict=True)]
             parts.append(pa.table(columns, schema=schema))

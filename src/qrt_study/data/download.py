@@ -96,6 +96,20 @@ def download(
     return persistently(address, settings, attempt)
 
 
+def beginning(address: str, slots: Path, settings: TransferSettings) -> bytes:
+    """The first bytes of a file that is there; the rest is not fetched. Raises as `download` does."""
+
+    def attempt() -> bytes:
+        with server_slot(address, slots, settings), _answer(address, settings) as response:
+            refuse_error_status(address, response)
+            chunk = next(_body(address, response, settings), b"")
+            if not chunk or looks_like_a_page(chunk[:4096], response.headers.get("Content-Type", "")):
+                raise SourceUnavailable(f"{address}: sent {'an HTML page' if chunk else 'nothing'} instead of data.")
+            return chunk
+
+    return persistently(address, settings, attempt)
+
+
 def digest_of_file(path: Path) -> Received:
     """Size and checksums of a file that is already here."""
     size, sha256, md5 = 0, hashlib.sha256(), hashlib.md5(usedforsecurity=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,13 +81,13 @@ def _from_mirror(row: SheetRow, places: _Places) -> RawTable | None:
     return None if places.mirror is None else fetch_mirror(row.name, places.mirror)
 
 
-def _from_openml(row: SheetRow, places: _Places) -> RawTable | None:
-    if not (row.openml_suite or row.openml_id):
+def _from_openml(row: SheetRow, places: _Places, *, parquet: bool = False) -> RawTable | None:
+    if row.openml_id is None:
         return None
     from qrt_study.data.openml_source import fetch_openml
     from qrt_study.data.source_lock import SourceLock
 
-    return fetch_openml(row, places.cache, SourceLock(places.lock))
+    return fetch_openml(row, places.cache, SourceLock(places.lock), parquet=parquet)
 
 
 def _from_uci(row: SheetRow, places: _Places) -> RawTable | None:
@@ -102,6 +103,7 @@ def _from_uci(row: SheetRow, places: _Places) -> RawTable | None:
 SOURCES: dict[str, Callable[[SheetRow, _Places], RawTable | None]] = {
     "mirror": _from_mirror,
     "openml": _from_openml,
+    "openml_parquet": partial(_from_openml, parquet=True),
     "uci": _from_uci,
 }
 

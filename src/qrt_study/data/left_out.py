@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from qrt.errors import UserError
+from qrt.text.terminal import printable
 from qrt.text.words import counted
 from qrt_study.data.record import read_record
 
@@ -35,4 +36,4 @@ def reasons(folder: Path, datasets: Iterable[str]) -> dict[str, str]:
         else:
             if record["status"] != "available":
                 found[name] = f"{record['status']}: {record['reason']}"
-    return found
+    return {name: printable(reason) for name, reason in found.items()}

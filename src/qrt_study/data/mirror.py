@@ -7,8 +7,10 @@ import hashlib
 from pathlib import Path
 
 from qrt.errors import UserError
-from qrt.estimator.text_table import read_csv_table
-from qrt_study.data.raw_table import RawTable, Rules, SourceUnavailable, TargetTransform
+from qrt.estimator.preparation import Rules
+from qrt.estimator.text_table import check_fields, read_csv_table
+from qrt_study.data.raw_table import RawTable, SourceUnavailable, TargetTransform
+from qrt_study.inside import path_inside
 
 _NEEDED = ("group", "name", "file", "sha256", "target")
 _TRANSFORMS: dict[str, TargetTransform] = {"": "none", "none": "none", "log1p": "log1p"}
@@ -18,11 +20,11 @@ def fetch_mirror(name: str, mirror: Path) -> RawTable:
     """Read dataset `name` from the mirror, with its checksum verified."""
     row = _manifest_row(name, mirror)
     try:
-        path = (mirror / row["file"]).resolve()
-        if not path.is_relative_to(mirror.resolve()):
-            raise SourceUnavailable(f"mirror: the file {row['file']!r} of {name} lies outside the mirror {mirror}")
+        path = path_inside(mirror, row["file"])
         content = path.read_bytes()
-    except (OSError, ValueError, RuntimeError) as error:  # also a null byte, or links in a circle
+    except UserError as error:
+        raise SourceUnavailable(f"mirror: {error}") from error
+    except (OSError, ValueError) as error:
         raise SourceUnavailable(f"mirror: {row['file']!r} is in the manifest but cannot be read ({error})") from error
     sha256 = hashlib.sha256(content).hexdigest()
     if sha256 != row["sha256"]:
@@ -57,17 +59,23 @@ def fetch_mirror(name: str, mirror: Path) -> RawTable:
 
 def _manifest_row(name: str, mirror: Path) -> dict[str, str]:
     manifest = mirror / "manifest.csv"
-    if not manifest.is_file():
-        raise SourceUnavailable("mirror: there is no manifest.csv")
-    with manifest.open(encoding="utf-8-sig", newline="") as lines:
-        reader = csv.DictReader(lines, restval="")
-        try:
-            missing = [column for column in _NEEDED if column not in (reader.fieldnames or [])]
-            if missing:
-                raise UserError(f"{manifest}: the column(s) {', '.join(missing)} are missing; docs/data.md lists all")
-            rows = [row for row in reader if row["name"] == name]
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise UserError(f"{manifest}: not a readable CSV file in UTF-8 ({error})") from error
+    try:
+        with manifest.open(encoding="utf-8-sig", newline="") as lines:
+            reader = csv.reader(lines)
+            names = next(reader, [])
+            records = [(reader.line_num, fields) for fields in reader]
+        check_fields(manifest, records, len(names))
+    except FileNotFoundError as error:
+        raise SourceUnavailable("mirror: there is no manifest.csv") from error
+    except (OSError, UnicodeDecodeError, csv.Error, UserError) as error:
+        raise SourceUnavailable(f"mirror: {manifest} is not a readable CSV file in UTF-8 ({error})") from error
+    missing = [column for column in _NEEDED if column not in names]
+    if missing:
+        raise SourceUnavailable(f"mirror: {manifest} lacks the column(s) {', '.join(missing)}; docs/data.md lists all")
+    rows = [dict(zip(names, fields, strict=True)) for _, fields in records if name in fields]
+    rows = [row for row in rows if row["name"] == name]
+    if len(rows) > 1:
+        raise SourceUnavailable(f"mirror: {name} is {len(rows)} times in its manifest")
     if not rows or not rows[0]["file"]:
         raise SourceUnavailable(f"mirror: {name} is not in its manifest")
     return rows[0]

@@ -17,8 +17,8 @@ import sys
 import tempfile
 import threading
 import types
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -39,12 +39,19 @@ from qrt_study.data.download import (
     refuse_error_status,
     server_slot,
 )
+from qrt_study.data.openml_parquet import NotTheTable, read_openml_parquet
 from qrt_study.data.raw_table import RawTable, SourceUnavailable
 from qrt_study.data.sheet import SheetRow
 from qrt_study.data.source_lock import Origin, SourceLock, locked_file
 
 SERVER_VARIABLE = "QRT_OPENML_SERVER"
 DEFAULT_SERVER = "https://www.openml.org/api/v1/xml"
+_MD5 = re.compile(r"[0-9a-fA-F]{32}")
+# What OpenML's numbers mean, where its own words do not say it.
+_WORDS = {
+    112: "the dataset is not shared with everybody, or was withdrawn",
+    372: "it found nothing for what was asked",
+}
 # OpenML's word for "the database is busy", sent with a status that says nothing.
 _NAMESPACE = "{http://openml.org/openml}"
 _DATABASE_BUSY = re.compile(rb"<oml:code>\s*107\s*</oml:code>")
@@ -60,28 +67,33 @@ class _Description:
     origin: Origin
     target: str | None
     left_out: tuple[str, ...]  # row identifiers and attributes to ignore
-    nominal: frozenset[str]
+    kinds: dict[str, str]  # numeric, nominal, ... by column; empty where the server has not analysed the data
+    parquet: str  # address of the same data in Parquet; empty: none
 
 
-def fetch_openml(row: SheetRow, cache: Path, lock: SourceLock, settings: TransferSettings | None = None) -> RawTable:
+def fetch_openml(
+    row: SheetRow, cache: Path, lock: SourceLock, settings: TransferSettings | None = None, *, parquet: bool = False
+) -> RawTable:
     """The table of `row` from OpenML, its bytes checked against the published md5 and the lock file.
 
-    The dataset is the one with the id of the sheet, else with the id of the lock file, else the one of its
-    name in its suite. The ARFF file is kept below `cache / "openml"`. The environment variable
-    QRT_OPENML_SERVER replaces the address of the API. Raises `SourceUnavailable` when it is unavailable or
-    is not the data.
+    The dataset is the one with the id of the sheet, if it has the name of the sheet. The ARFF file, or with `parquet`
+    the one that OpenML has made from it and publishes no checksum of, is kept below `cache / "openml"`. The environment
+    variable QRT_OPENML_SERVER replaces the address of the API. Raises `SourceUnavailable` when it is unavailable or is
+    not the data.
     """
     settings = settings or TransferSettings()
-    if row.openml_id is None and row.openml_suite is None:
-        raise SourceUnavailable(f"{row.name}: is not on OpenML.")
     with _client(cache, settings) as openml:
-        description = _describe(openml, _data_id(openml, row, lock))
+        description = _describe(openml, row)
     origin = description.origin
-    path = cache / "openml" / f"{origin.openml_id}.arff"
+    if parquet:
+        if not description.parquet:
+            raise SourceUnavailable(f"{row.name}: OpenML names no Parquet file.")
+        origin = replace(origin, source="openml_parquet", address=description.parquet, md5=None)
+    path = cache / "openml" / f"{origin.openml_id}.{'parquet' if parquet else 'arff'}"
     with locked_file(row.name, path, origin=origin, lock=lock, slots=cache / "slots", settings=settings) as entry:
-        table = _read(path, row, origin)
+        table = _read(path, row, origin, description.kinds if parquet else None)
         frame, target = _without_left_out(table, description, row)
-    nominal = description.nominal | set(table.nominal)
+    nominal = {*table.nominal, *(name for name, kind in description.kinds.items() if kind == "nominal")}
     provenance: dict[str, str | int | None] = {
         "source": entry.source,
         "address": entry.address,
@@ -102,62 +114,78 @@ def fetch_openml(row: SheetRow, cache: Path, lock: SourceLock, settings: Transfe
     )
 
 
-def _data_id(openml: types.ModuleType, row: SheetRow, lock: SourceLock) -> int:
-    if row.openml_id is not None:
-        return row.openml_id
-    locked = lock.entry(row.name)
-    if locked is not None and locked.openml_id is not None:
-        return locked.openml_id
-    members = openml.study.get_suite(row.openml_suite).data or []
-    # Without status="all" a dataset that was withdrawn since would silently be missing.
-    listed = openml.datasets.list_datasets(data_id=members, status="all", output_format="dataframe")
-    found = [int(number) for number, name in zip(listed["did"], listed["name"], strict=True) if name == row.name]
-    if len(found) != 1:
-        count = "no dataset" if not found else f"{len(found)} datasets"
-        raise SourceUnavailable(f"OpenML suite {row.openml_suite}: has {count} named {row.name!r}.")
-    return found[0]
+def origins(rows: Sequence[SheetRow], cache: Path, settings: TransferSettings) -> dict[str, Origin | SourceUnavailable]:
+    """Where the data of each row is, by OpenML's descriptions alone; or why it is not."""
+    found: dict[str, Origin | SourceUnavailable] = {}
+    for row in rows:
+        try:
+            with _client(cache, settings) as openml:
+                found[row.name] = _origin(row, _dataset(openml, row))
+        except SourceUnavailable as error:
+            found[row.name] = error
+    return found
 
 
-def _describe(openml: types.ModuleType, data_id: int) -> _Description:
-    dataset = openml.datasets.get_dataset(
-        data_id, download_data=False, download_qualities=False, download_features_meta_data=False
+def _dataset(openml: types.ModuleType, row: SheetRow) -> Any:
+    """OpenML's description of the dataset with the id of the sheet."""
+    if row.openml_id is None:
+        raise SourceUnavailable(f"{row.name}: is not on OpenML.")
+    return openml.datasets.get_dataset(
+        row.openml_id, download_data=False, download_qualities=False, download_features_meta_data=False
     )
-    row_id = dataset.row_id_attribute
+
+
+def _origin(row: SheetRow, dataset: Any) -> Origin:
+    """What OpenML says about the bytes of a dataset, if it is the one of the sheet."""
+    md5 = dataset.md5_checksum or ""
+    origin = Origin(
+        source="openml",
+        address=dataset.url,
+        openml_id=dataset.dataset_id,
+        openml_version=dataset.version,
+        openml_name=dataset.name,
+        md5=md5 if _MD5.fullmatch(md5) else None,  # `NotApplicable` occurs
+    )
+    if str(dataset.name).casefold() != row.name.casefold():
+        raise _not_the_data(row, origin, f"OpenML's dataset {row.openml_id} is named {dataset.name!r}")
+    return origin
+
+
+def _describe(openml: types.ModuleType, row: SheetRow) -> _Description:
+    dataset = _dataset(openml, row)
     return _Description(
-        origin=Origin(
-            source="openml",
-            address=dataset.url,
-            openml_id=dataset.dataset_id,
-            openml_version=dataset.version,
-            openml_name=dataset.name,
-            md5=dataset.md5_checksum,
-        ),
+        origin=_origin(row, dataset),
         target=dataset.default_target_attribute,
-        left_out=(*(dataset.ignore_attribute or ()), *([row_id] if row_id else [])),
-        nominal=_nominal_features(openml, data_id),
+        left_out=(*_listed(dataset.ignore_attribute), *_listed(dataset.row_id_attribute)),
+        kinds=_kinds(openml, dataset.dataset_id),
+        parquet=dataset._parquet_url or "",
     )
 
 
-def _nominal_features(openml: types.ModuleType, data_id: int) -> frozenset[str]:
+def _listed(names: str | list[str] | None) -> tuple[str, ...]:
+    """Names of columns, of which the package makes a list where there are several."""
+    return (names,) if isinstance(names, str) else tuple(names or ())
+
+
+def _kinds(openml: types.ModuleType, data_id: int) -> dict[str, str]:
     try:
         # The package's own reader of this answer leaves a pickle behind.
         answer = openml._api_calls._perform_api_call(f"data/features/{data_id}", "get")
     except openml.exceptions.OpenMLServerException:
-        return frozenset()  # the server has not analysed the dataset; the header of the file says it too
+        return {}  # the server has not analysed the dataset; the header of the file says it too
     if "<!DOCTYPE" in answer:  # entities that grow to gigabytes
         raise ValueError("an answer that defines entities")
     root = ElementTree.fromstring(answer)
     if root.tag != f"{_NAMESPACE}data_features":
         raise ValueError(f"{root.tag} instead of data_features")
     features = root.iter(f"{_NAMESPACE}feature")
-    nominal = (item for item in features if item.findtext(f"{_NAMESPACE}data_type") == "nominal")
-    return frozenset(item.findtext(f"{_NAMESPACE}name") or "" for item in nominal)
+    return {item.findtext(f"{_NAMESPACE}name", ""): item.findtext(f"{_NAMESPACE}data_type", "") for item in features}
 
 
-def _read(path: Path, row: SheetRow, origin: Origin) -> ArffTable:
+def _read(path: Path, row: SheetRow, origin: Origin, kinds: dict[str, str] | None) -> ArffTable:
     try:
-        table = read_arff(path)
-    except NotArff as error:
+        table = read_arff(path) if kinds is None else read_openml_parquet(path, kinds)
+    except (NotArff, NotTheTable) as error:
         raise _not_the_data(row, origin, str(error)) from error
     if table.frame.empty:
         raise _not_the_data(row, origin, "it has no rows")
@@ -240,8 +268,11 @@ def _answers(openml: types.ModuleType, server: str) -> Iterator[None]:
     """Whatever the package makes of a wrong answer, as one sentence."""
     try:
         yield
-    except openml.exceptions.OpenMLServerException as error:
-        raise SourceUnavailable(f"{error.url or server}: OpenML answers: {error.message}.") from error
+    except (openml.exceptions.OpenMLServerException, openml.exceptions.OpenMLPrivateDatasetError) as error:
+        private = isinstance(error, openml.exceptions.OpenMLPrivateDatasetError)  # which has no number
+        words = _WORDS.get(112 if private else getattr(error, "code", 0))
+        told = str(error.message).removesuffix(" - None") + (f" ({words})" if words else "")
+        raise SourceUnavailable(f"{getattr(error, 'url', None) or server}: OpenML answers: {told}.") from error
     except (
         openml.exceptions.PyOpenMLError,
         ExpatError,
@@ -281,6 +312,8 @@ class _PatientSession(requests.Session):
                 raise TryAgain("OpenML's database is busy")
             if b"oml:error" not in response.content[:4096]:
                 refuse_error_status(address, response)
+            if not response.content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+                raise TryAgain("the server answered without XML, as OpenML does when it is overloaded")
             if looks_like_a_page(response.content[:4096], response.headers.get("Content-Type", "")):
                 raise SourceUnavailable(f"{address}: sent an HTML page instead of data.")
             return response

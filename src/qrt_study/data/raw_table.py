@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import pandas as pd
 
-Rules = Literal["openml", "uci", "own"]
+    from qrt.estimator.preparation import Rules
+
 TargetTransform = Literal["none", "log1p"]
 OWN_SOURCE = "own"  # `source` in the provenance of a table of the user's
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
 from qrt.atomic import set_aside, unreadable, write_json
+from qrt.text.terminal import printable
+
+_SHA256_DIGITS = 64
 
 
 def file_sha256(path: Path) -> str:
@@ -27,7 +31,7 @@ def check_sha256(path: Path, recorded: str) -> None:
 
 
 def write_record(path: Path, record: dict[str, Any]) -> None:
-    """Write the record of a dataset, with a checksum of it inside."""
+    """Write a record, with a checksum of it inside."""
     write_json(path, record | {"record_sha256": _record_sha256(record)})
 
 
@@ -43,16 +47,19 @@ def read_record(path: Path) -> dict[str, Any]:
     return record
 
 
-def parsed_record(content: bytes) -> dict[str, Any] | None:
-    """The record in the bytes of its file, or None where they are not those that were written."""
+def parsed_record(content: bytes, needed: Set[str] = frozenset({"status", "reason"})) -> dict[str, Any] | None:
+    """The record in the bytes of its file, or None where they are not those that were written, or lack a key."""
     try:
         record = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(record, dict) or not {"status", "reason"} <= record.keys():
+    if not isinstance(record, dict) or not needed <= record.keys():
         return None
     checksum = record.pop("record_sha256", None)
-    return record if checksum in (None, _record_sha256(record)) else None
+    if checksum is None:  # from before records had one, unless it is there by a damaged name
+        damaged = (name for name, value in record.items() if isinstance(value, str) and len(value) == _SHA256_DIGITS)
+        return None if any(_record_sha256(_without(record, name)) == record[name] for name in damaged) else record
+    return record if checksum == _record_sha256(record) else None
 
 
 def data_checksum(record: dict[str, Any]) -> str:
@@ -63,7 +70,11 @@ def data_checksum(record: dict[str, Any]) -> str:
 def record_in_words(record: dict[str, Any]) -> str:
     """What became of a dataset, in one line."""
     reason = f": {record['reason']}" if record["reason"] else f" ({record.get('rows', '?')} rows)"
-    return f"{record['dataset']}: {record['status']}{reason}"
+    return printable(f"{record['dataset']}: {record['status']}{reason}")
+
+
+def _without(record: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if key != name}
 
 
 def _record_sha256(record: dict[str, Any]) -> str:

@@ -22,12 +22,12 @@ class Published:
 class SheetRow:
     """One dataset of the paper: what it is called and where it can be fetched."""
 
-    group: str  # uci, oml_297, oml_299, oml_269
+    group: str  # uci, or the OpenML suite that the paper takes it from: oml_297, oml_299, oml_269
     name: str
     abbreviation: str
-    openml_suite: int | None
     openml_id: int | None
     uci_address: str
+    uci_sha256: str  # of the archive; empty where it is not known
     uci_member: str  # file inside the archive
     uci_reader: str  # comma, semicolon, whitespace, excel
     uci_columns: str  # "first line" (header), "numbered" (c0, c1, ...), or the names separated by semicolons
@@ -50,9 +50,9 @@ def _sheet_row(row: dict[str, str]) -> SheetRow:
         group=row["group"],
         name=row["name"],
         abbreviation=row["abbreviation"],
-        openml_suite=int(row["openml_suite"]) if row["openml_suite"] else None,
         openml_id=int(row["openml_id"]) if row["openml_id"] else None,
         uci_address=row["uci_address"],
+        uci_sha256=row["uci_sha256"],
         uci_member=row["uci_member"],
         uci_reader=row["uci_reader"],
         uci_columns=row["uci_columns"],

@@ -14,7 +14,7 @@ from typing import Any
 
 from qrt.atomic import write_json
 from qrt.errors import UserError
-from qrt_study.data.download import Received, TransferSettings, digest_of_file, download
+from qrt_study.data.download import Received, TransferSettings, TryAgain, digest_of_file, download
 from qrt_study.data.raw_table import SourceUnavailable
 
 LOCK_FILE = Path("datasets.lock.json")
@@ -25,7 +25,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 class Origin:
     """Where a dataset can be fetched, and what its source says about it before the data are fetched."""
 
-    source: str  # openml, uci
+    source: str  # openml, openml_parquet, uci
     address: str
     openml_id: int | None = None
     openml_version: int | None = None
@@ -125,15 +125,17 @@ def locked_file(
     lock: SourceLock,
     slots: Path,
     settings: TransferSettings,
+    sha256: str = "",
 ) -> Iterator[LockEntry]:
     """Have the bytes of `origin` at `path` while the caller parses them; record them when that went well.
 
+    `sha256` is what they are known to have; empty: nothing is known.
     A file that is already there is used if it is what the lock file says. When the checksum is wrong nothing
     is kept; when the caller finds that it is not the data (`SourceUnavailable`), it is removed, not recorded.
     """
     entry = _cached(dataset, path, origin, lock)
-    if entry is None:
-        entry = _fetched(dataset, path, origin=origin, lock=lock, slots=slots, settings=settings)
+    if entry is None or sha256 not in ("", entry.sha256):
+        entry = _fetched(dataset, path, origin=origin, lock=lock, slots=slots, settings=settings, sha256=sha256)
     try:
         lock.check(dataset, entry)
         yield entry
@@ -152,16 +154,22 @@ def _cached(dataset: str, path: Path, origin: Origin, lock: SourceLock) -> LockE
 
 
 def _fetched(
-    dataset: str, path: Path, *, origin: Origin, lock: SourceLock, slots: Path, settings: TransferSettings
+    dataset: str, path: Path, *, origin: Origin, lock: SourceLock, slots: Path, settings: TransferSettings, sha256: str
 ) -> LockEntry:
     path.unlink(missing_ok=True)  # what is there is not what the lock file says, or nobody vouches for it
+    wrong: list[Received] = []
 
     def check(received: Received) -> None:
+        reason = ""
         if origin.md5 is not None and received.md5 != origin.md5.lower():
-            raise SourceUnavailable(
-                f"{origin.address}: the checksum is wrong, OpenML publishes md5 {origin.md5} and the "
-                f"file that came has {received.md5}."
-            )
+            reason = f"OpenML publishes md5 {origin.md5} and the file that came has {received.md5}"
+        elif sha256 not in ("", received.sha256):
+            reason = f"the sheet of datasets has sha256 {sha256} and the file that came has {received.sha256}"
+        if reason and received not in wrong:  # the same bytes will come again
+            wrong.append(received)
+            raise TryAgain(f"the checksum is wrong, {reason}")
+        if reason:
+            raise SourceUnavailable(f"{origin.address}: the checksum is wrong, {reason}.")
         lock.check(dataset, _with_bytes(origin, received))
 
     return _with_bytes(origin, download(origin.address, path, slots, settings, check))

@@ -13,6 +13,8 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import pandas as pd
 
+from qrt.errors import UserError
+from qrt.estimator.text_table import check_fields
 from qrt_study.data.archive_member import member_bytes, refuse_large_archive
 from qrt_study.data.download import TransferSettings
 from qrt_study.data.raw_table import RawTable, SourceUnavailable
@@ -20,19 +22,17 @@ from qrt_study.data.sheet import SheetRow
 from qrt_study.data.source_lock import Origin, SourceLock, locked_file
 
 SERVER_VARIABLE = "QRT_UCI_SERVER"
-_SEPARATORS = {"comma": ",", "semicolon": ";", "whitespace": r"\s+"}
+_SEPARATORS = {"comma": ",", "semicolon": ";", "whitespace": " "}
 _MISSING = ("?", "")
 
 
 def fetch_uci(row: SheetRow, cache: Path, lock: SourceLock, settings: TransferSettings | None = None) -> RawTable:
-    """The table of `row` from the UCI archive, its bytes checked against the lock file.
+    """The table of `row` from the UCI archive, its bytes checked against the sheet and the lock file.
 
     The archive is kept below `cache / "uci"`. The environment variable QRT_UCI_SERVER replaces scheme and
     host of the address. Raises `SourceUnavailable` when the archive is unavailable or is not the data.
     """
-    if not row.uci_address:
-        raise SourceUnavailable(f"{row.name}: is not in the UCI archive.")
-    origin = Origin(source="uci", address=_address(row.uci_address))
+    origin = uci_origin(row)
     path = cache / "uci" / row.name / unquote(PurePosixPath(urlsplit(origin.address).path).name)
     with locked_file(
         row.name,
@@ -41,6 +41,7 @@ def fetch_uci(row: SheetRow, cache: Path, lock: SourceLock, settings: TransferSe
         lock=lock,
         slots=cache / "slots",
         settings=settings or TransferSettings(),
+        sha256=row.uci_sha256,
     ) as entry:
         content = member_bytes(path.read_bytes(), row.uci_member, origin.address)
         frame = _table(content, row, origin.address)
@@ -60,6 +61,13 @@ def fetch_uci(row: SheetRow, cache: Path, lock: SourceLock, settings: TransferSe
     )
 
 
+def uci_origin(row: SheetRow) -> Origin:
+    """Where the archive of a dataset is."""
+    if not row.uci_address:
+        raise SourceUnavailable(f"{row.name}: is not in the UCI archive.")
+    return Origin(source="uci", address=_address(row.uci_address))
+
+
 def _address(address: str) -> str:
     server = os.environ.get(SERVER_VARIABLE)
     if not server:
@@ -74,7 +82,7 @@ def _table(content: bytes, row: SheetRow, origin: str) -> pd.DataFrame:
             cells = _spreadsheet_cells(content, origin)
         else:
             cells = _text_cells(content, _SEPARATORS[row.uci_reader])
-    except (ValueError, csv.Error, zipfile.BadZipFile, KeyError) as error:
+    except (UserError, ValueError, csv.Error) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise _not_the_data(row, origin, f"it cannot be read as {row.uci_reader} ({reason})") from error
     columns, cells = _column_names(cells, row, origin)
@@ -85,14 +93,19 @@ def _table(content: bytes, row: SheetRow, origin: str) -> pd.DataFrame:
 
 
 def _text_cells(content: bytes, separator: str) -> pd.DataFrame:
-    """All fields as text, missing ones as None, without a header."""
+    """All fields as text, missing ones as None, without a header; pandas would fill up rows that are too short."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("latin-1")
+    lines = io.StringIO(text, newline="")
+    simple = lines if separator != " " else (" ".join(line.split()) + "\n" for line in lines)
+    records = csv.reader(simple, delimiter=separator, skipinitialspace=True)
+    first = next((fields for fields in records if "".join(fields).strip()), [])
+    check_fields("the file", ((records.line_num, fields) for fields in records), len(first))
     return pd.read_csv(
         io.StringIO(text),
-        sep=separator,
+        sep=separator if separator != " " else r"\s+",
         header=None,
         dtype=str,
         na_values=list(_MISSING),
@@ -104,7 +117,12 @@ def _text_cells(content: bytes, separator: str) -> pd.DataFrame:
 
 def _spreadsheet_cells(content: bytes, origin: str) -> pd.DataFrame:
     """The cells of the first sheet as they are, without the empty rows and columns that trail them."""
-    rows = _xlsx_rows(content, origin) if content[:2] == b"PK" else _xls_rows(content)
+    try:
+        rows = _xlsx_rows(content, origin) if content[:2] == b"PK" else _xls_rows(content)
+    except SourceUnavailable:
+        raise
+    except Exception as error:  # whatever their readers make of damaged ones
+        raise ValueError(f"{type(error).__name__}: {error}") from error
     present = [[None if value in _MISSING else value for value in row] for row in rows]
     cells = pd.DataFrame(present, dtype=object)
     return cells.dropna(axis="index", how="all").dropna(axis="columns", how="all")
@@ -124,10 +142,7 @@ def _xlsx_rows(content: bytes, origin: str) -> list[tuple[Any, ...]]:
 def _xls_rows(content: bytes) -> list[list[Any]]:
     import xlrd
 
-    try:
-        sheet = xlrd.open_workbook(file_contents=content, logfile=io.StringIO()).sheet_by_index(0)
-    except xlrd.XLRDError as error:
-        raise ValueError(str(error)) from error
+    sheet = xlrd.open_workbook(file_contents=content, logfile=io.StringIO()).sheet_by_index(0)
     return [sheet.row_values(number) for number in range(sheet.nrows)]
 
 

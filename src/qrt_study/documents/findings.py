@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
 
 from qrt.text.words import counted, listed, number, p_value, percent
+from qrt_study.data.record import read_record
 from qrt_study.documents.written_block import markdown_table
 from qrt_study.pages.changed_differences import distances_to_published
 from qrt_study.pages.readings import BOTH_RUN
@@ -27,13 +30,14 @@ Rows = list[tuple[str, ...]]
 _METHODS = ("QRC", "QREGC", "QRTC")
 
 
-def findings_blocks(project: Path) -> dict[str, str]:
-    """Each block of docs/findings.md by its name."""
+def findings_blocks(project: Path, folders: Mapping[str, Path] | None = None) -> dict[str, str]:
+    """Each block of docs/findings.md by its name; `folders` have the tables of each protocol, the published ones."""
+    folders = folders or {protocol: project / folder for protocol, folder in PROTOCOLS.items()}
 
     def tables(name: str) -> dict[str, pd.DataFrame]:
-        return {protocol: pd.read_csv(project / folder / f"{name}.csv") for protocol, folder in PROTOCOLS.items()}
+        return {protocol: pd.read_csv(folder / f"{name}.csv") for protocol, folder in folders.items()}
 
-    agreement = pd.read_csv(project / PROTOCOLS["released"] / "agreement.csv")
+    agreement = pd.read_csv(folders["released"] / "agreement.csv")
     switches, robustness, by_dataset = tables("disagreements"), tables("robustness"), tables("disagreements_by_dataset")
     return {
         "agreement": _agreement(agreement),
@@ -42,6 +46,7 @@ def findings_blocks(project: Path) -> dict[str, str]:
         "sd": _changed(switches, "sd", "SD"),
         "one map or two": _changed(switches, "posthoc_on", "NLL", "PCE"),
         "bandwidth": _changed(switches, "posthoc_bandwidth", "NLL", "PCE"),
+        "coverage": _coverage(project),
         "batches": _changed(switches, "metric_rows", "NLL", "PCE"),
         "second pass": _changed(switches, "map_centres", "NLL", "PCE"),
         "second pass by dataset": _on_datasets(by_dataset, "map_centres", "QRTC"),
@@ -50,7 +55,7 @@ def findings_blocks(project: Path) -> dict[str, str]:
         "discrete targets": _discrete(robustness),
         "single splits": _single_splits(robustness),
         "seeds": _seeds(tables("seeds")),
-        "times": _times(pd.read_csv(project / PROTOCOLS["paper"] / "table2_times.csv")),
+        "times": _times(pd.read_csv(folders["paper"] / "table2_times.csv")),
     }
 
 
@@ -90,6 +95,34 @@ def _by_bandwidth(project: Path, points: pd.DataFrame) -> str:
     published = outside[["published", "published_standard_error"]].itertuples(index=False)
     columns["published"] = [with_noise(*value) for value in published]
     return markdown_table(tuple(columns), *zip(*columns.values(), strict=True))
+
+
+def _coverage(project: Path) -> str:
+    """Mean coverage of 90 % intervals on test rows, by the size of the datasets that all these methods have."""
+    found = []
+    for protocol in PROTOCOLS:
+        study = load_study({"protocols": [protocol]}, project)
+        main = plan_study(study).experiments["main"]
+        chosen = replace(main, methods=tuple(one for one in main.methods if one.name in _COVERING))
+        networks = [network.id for method in chosen.methods for network in method.networks]
+        paths = sorted((project / "replication/results/networks").glob("*.runs.parquet"))
+        tables = [pq.read_table(path, filters=[("variant", "in", networks)]).to_pandas() for path in paths]
+        tuned = Tuning(of_reported_seed(pd.concat(tables, ignore_index=True))).methods(chosen, study.protocol)
+        found.append(tuned[tuned["status"] == "ok"].assign(protocol=protocol))
+    coverage = pd.concat(found).groupby(["protocol", "method", "dataset"], sort=False)["test_coverage_90"].mean()
+    wide = coverage.unstack("dataset").dropna(axis="columns").T
+    rows = [read_record(project / f"replication/results/records/{name}.json")["train_rows"] for name in wide.index]
+    sizes = pd.cut(rows, _SIZE_EDGES, labels=_SIZES, right=False)
+    counts, means = wide.groupby(sizes, observed=True).size(), wide.groupby(sizes, observed=True).mean()
+    head = ("protocol", "method", *(f"{size} ({counts[size]} datasets)" for size in means.index))
+    return markdown_table(
+        head, *((*names, *(percent(share, 3) for share in of_method)) for names, of_method in means.T.iterrows())
+    )
+
+
+_COVERING = ("BASE", "QRC", "QRTC")
+_SIZES = ("below 600 training rows", "up to 2,000", "up to 10,000", "above")
+_SIZE_EDGES = (0, 600, 2001, 10_001, math.inf)  # from so many rows on
 
 
 def _switches(disagreements: Mapping[str, pd.DataFrame]) -> str:
@@ -140,6 +173,8 @@ def _changed(disagreements: Mapping[str, pd.DataFrame], switch: str, *metrics: s
 
 
 _WHEN = ("before", "after")
+_SETTINGS = ("as released", "switch changed")
+_DISTANCES = ("beyond two standard errors,", "median distance,")
 
 
 def _on_datasets(tables: Mapping[str, pd.DataFrame], switch: str, *methods: str) -> str:
@@ -154,9 +189,12 @@ def _on_datasets(tables: Mapping[str, pd.DataFrame], switch: str, *methods: str)
 
 def _distances(by_dataset: pd.DataFrame) -> str:
     """How far the values that a switch changes are from the published ones, before and after."""
-    rows: Rows = [("row", "switch", "values that change", "distance as released", "distance with the switch changed")]
+    head = ("row", "switch", "values that change", *(f"{name} {when}" for when in _SETTINGS for name in _DISTANCES))
+    rows: Rows = [head]
     for row in distances_to_published(by_dataset).to_dict("records"):
-        distances = (number(row[when], 2) for when in ("before", "after"))
+        distances = (
+            value for when in _WHEN for value in (str(row[f"beyond_two_{when}"]), number(row[f"median_{when}"], 2))
+        )
         rows.append((str(row["row"]), row["switch"], str(row["values"]), *distances))
     return markdown_table(*rows) if len(rows) > 1 else "Nothing has been run for this yet."
 

@@ -1,8 +1,9 @@
-"""The answer on the repository's front page, written from the published results."""
+"""What the replication found, for README.md and replication/README.md, written from the published results."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from qrt_study.results.archive import CPU_HOURS
 from qrt_study.running.steps import Steps
 from qrt_study.verdicts.verdict import NOT_RUN, VERDICTS
 
+PAPER, RELEASED = "paper_figures/scorecard.csv", "replication/released/scorecard.csv"
+FRONT = ("C07", "C08", "C10", "C09", "C211")  # of the abstract and the conclusion, those a reader asks for first
 PUBLISHED_CPU_HOURS = 7200  # of the authors: 180 hours on 40 CPUs
 SIGNS = {
     "confirmed": "✅",
@@ -31,60 +34,68 @@ SIGNS = {
 FOR, AGAINST = ("confirmed", "leans confirmed"), ("contradicted", "leans contradicted")
 
 
-def front_page(project: Path) -> str:
-    """The block of README.md, from `replication/` and `paper_figures/`."""
+def answer(project: Path) -> str:
+    """The block of README.md: whether the paper holds, in five rows and two caveats."""
+    paper, released = claims_that_can_fail(project / PAPER), claims_that_can_fail(project / RELEASED)
+    caveats = (_accuracy(project), _difference(paper, released))
+    return "\n".join(
+        [_whole(paper, released), "", *_rows(paper, released, FRONT), "", *(f"- {one}" for one in caveats)]
+    )
+
+
+def overview(project: Path) -> str:
+    """The block of replication/README.md: what was done, every sentence of abstract and conclusion, the tallies."""
     manifest = json.loads((project / "replication/results/manifest.json").read_text(encoding="utf-8"))
-    paper = _claims(project / "paper_figures/scorecard.csv")
-    released = _claims(project / "replication/released/scorecard.csv")
+    paper, released = claims_that_can_fail(project / PAPER), claims_that_can_fail(project / RELEASED)
     agreement = pd.read_csv(project / "replication/released/agreement.csv")
     switches = pd.read_csv(project / "paper_figures/disagreements.csv").drop_duplicates("switch")
     parts = [
-        _answer(paper, released),
-        "",
         _what_was_done(project, manifest),
-        "",
-        *_abstract(paper, released),
+        *("", *_rows(paper, released, list(in_abstract(paper)["id"]))),
         "",
         f"All {len(paper)} claims that can fail, under the paper's protocol: {_tally(paper)}; under that of the "
-        f"released code: {_tally(released)}. {_difference(paper, released)}",
-        "",
-        _switches(switches),
-        "",
-        f"{_agreement(agreement)} {_followed(project)}".strip(),
-        "",
-        "[Scorecard](paper_figures/scorecard.md) · [what paper and code disagree on](paper_figures/disagreements.md) · "
-        "[agreement with the published numbers](replication/released/agreement.md) · "
-        "[released protocol](replication/released/scorecard.md) · [all figures](paper_figures)",
-        "",
-        "| the main comparison (paper's protocol) | ours and the published differences (released protocol) |",
-        "|---|---|",
-        "| ![Figure 3](paper_figures/fig03_main.png) | ![agreement](replication/released/agreement.png) |",
+        f"released code: {_tally(released)}.",
+        *("", _switches(switches)),
+        *("", f"{_agreement(agreement)} {_followed(project)}".strip()),
     ]
     return "\n".join(parts)
 
 
-def _claims(path: Path) -> pd.DataFrame:
+def claims_that_can_fail(path: Path) -> pd.DataFrame:
+    """The rows of a scorecard, without claims that are true by definition."""
     claims = pd.read_csv(path, keep_default_na=False)
     return claims[claims["by_definition"].astype(str) != "True"]
 
 
-def _answer(paper: pd.DataFrame, released: pd.DataFrame) -> str:
-    """Whether the paper holds, by the sentences of its abstract and conclusion."""
-    verdicts = [_of_abstract(claims).set_index("id")["verdict"] for claims in (paper, released)]
-    judged = [found[found != NOT_RUN] for found in verdicts]
-    (for_paper, of_paper), (for_released, of_released) = ((found.isin(FOR).sum(), len(found)) for found in judged)
-    against = set.intersection(*(set(found[found.isin(AGAINST)].index) for found in judged))
-    sentences = [claim["sentence"] for claim in _of_abstract(paper).to_dict("records") if claim["id"] in against]
+def _whole(paper: pd.DataFrame, released: pd.DataFrame) -> str:
+    """How many sentences of abstract and conclusion hold, and those that hold under neither protocol."""
+    verdicts = [in_abstract(claims).set_index("id")["verdict"] for claims in (paper, released)]
+    (for_paper, of_paper), (for_released, of_released) = (verdict_counts(in_abstract(one)) for one in (paper, released))
+    against = set.intersection(*(set(found[found.isin(AGAINST)].index) for found in verdicts))
+    sentences = [claim["sentence"] for claim in in_abstract(paper).to_dict("records") if claim["id"] in against]
     quoted = " ".join(f"*{escape_markdown(str(sentence))}*" for sentence in sentences)
     return (
-        f"**Does the paper hold?** Of the {counted(of_paper, 'sentence')} of its abstract and conclusion that could be "
-        f"judged under the paper's protocol, {for_paper} are confirmed or lean that way; under the released code's, "
-        f"{for_released} of {of_released}. Contradicted, or leaning so, under both: {quoted or 'none.'}"
+        f"**{_in_a_word((for_paper + for_released) / (of_paper + of_released))}.** "
+        f"Of the {counted(of_paper, 'sentence')} of its abstract and conclusion that could be judged, "
+        f"{for_paper} are confirmed or lean that way when everything is done as the paper's text has it, and "
+        f"{for_released} of {of_released} when it is done as the released code has it. Contradicted in both: "
+        f"{quoted or 'none'}."
     )
 
 
-def _of_abstract(claims: pd.DataFrame) -> pd.DataFrame:
+def _in_a_word(share: float) -> str:
+    """The answer to "Does the paper hold?", by the share of sentences that do."""
+    return "Yes" if share == 1 else "Mostly yes" if share >= 0.8 else "In part" if share >= 0.5 else "Mostly no"
+
+
+def in_abstract(claims: pd.DataFrame) -> pd.DataFrame:
+    """Those of the abstract and the conclusion."""
     return claims[claims["abstract"].astype(str) == "True"]
+
+
+def verdict_counts(claims: pd.DataFrame) -> tuple[int, int]:
+    """How many claims are confirmed or lean that way, of how many that could be judged."""
+    return int(claims["verdict"].isin(FOR).sum()), int((claims["verdict"] != NOT_RUN).sum())
 
 
 def _what_was_done(project: Path, manifest: dict[str, Any]) -> str:
@@ -97,7 +108,7 @@ def _what_was_done(project: Path, manifest: dict[str, Any]) -> str:
         f"core; the authors' whole study took {PUBLISHED_CPU_HOURS:,} hours. The main comparison is there for "
         f"{done['1 released']} datasets under the released code's protocol and {done['2 paper']} under the "
         f"paper's, regularisation (QREGC) for {done['4 released']} and {done['3 paper']}; ablations for "
-        f"{done['5 paper']}. [All that is done and left](replication/README.md#steps)."
+        f"{done['5 paper']}. All that is done and left: [below](#steps)."
     )
 
 
@@ -105,16 +116,31 @@ def _hours(hours: float) -> str:
     return f"{number(hours)} hours" if hours >= 2 else f"{60 * hours:.0f} minutes"
 
 
-def _abstract(paper: pd.DataFrame, released: pd.DataFrame) -> list[str]:
-    other = released.set_index("id")["verdict"]
-    lines = ["| what the abstract and the conclusion say | paper's protocol | released code's |", "|---|---|---|"]
-    for claim in _of_abstract(paper).to_dict("records"):
-        theirs = str(other.get(claim["id"], NOT_RUN))
-        lines.append(
-            f"| {escape_markdown(str(claim['sentence']))} | {SIGNS[claim['verdict']]} {claim['verdict']} | "
-            f"{SIGNS[theirs]} {theirs} |"
-        )
+def _rows(paper: pd.DataFrame, released: pd.DataFrame, ids: Sequence[str]) -> list[str]:
+    """The verdicts on these claims under both protocols, as a table."""
+    verdicts = [claims.set_index("id")["verdict"] for claims in (paper, released)]
+    sentences = paper.set_index("id")["sentence"]
+    lines = ["| claim | by the paper's text | by the released code |", "|---|---|---|"]
+    for claim in ids:
+        signed = " | ".join(f"{SIGNS[one[claim]]} {one[claim]}" for one in verdicts)
+        lines.append(f"| {escape_markdown(sentences[claim])} | {signed} |")
     return lines
+
+
+def _accuracy(project: Path) -> str:
+    """On how many datasets with continuous targets a lower NLL is a lower CRPS, too."""
+    lower = lower_scores(project / "paper_figures/robustness.csv").loc["continuous"]
+    return (
+        f"The gain is one of NLL, which rewards sharp peaks of the density: on {len(lower)} datasets with continuous "
+        f"targets QRT has the lower NLL on {int(lower['NLL'].sum())} and the lower CRPS (error on the scale of the "
+        f"target) on {int(lower['CRPS'].sum())}."
+    )
+
+
+def lower_scores(path: Path) -> pd.DataFrame:
+    """Whether QRTC has a lower NLL and a lower CRPS than BASE, by targets (continuous, discrete) and dataset."""
+    of_qrtc = pd.read_csv(path).query("method == 'QRTC' and baseline == 'BASE' and metric in ('NLL', 'CRPS')")
+    return of_qrtc.pivot(index=["targets", "dataset"], columns="metric", values="mean").dropna() < 0
 
 
 def _tally(claims: pd.DataFrame) -> str:
@@ -126,7 +152,10 @@ def _difference(paper: pd.DataFrame, released: pd.DataFrame) -> str:
     both = paper.set_index("id")[["verdict"]].join(released.set_index("id")["verdict"].rename("other"), how="inner")
     judged = both[(both["verdict"] != NOT_RUN) & (both["other"] != NOT_RUN)]
     differ = int((judged["verdict"] != judged["other"]).sum())
-    return f"Of {len(judged)} claims judged under both, {differ} have another verdict under the other."
+    return (
+        f"Paper and released code disagree in {len(SWITCHES)} points. Of {len(judged)} claims that were judged under "
+        f"both, {differ} get a different verdict."
+    )
 
 
 def _switches(switches: pd.DataFrame) -> str:
@@ -162,9 +191,9 @@ def _followed(project: Path) -> str:
     distances = distances_to_published(pd.read_csv(project / "replication/released/disagreements_by_dataset.csv"))
     if distances.empty:
         return ""
-    most = distances.loc[(distances["after"] - distances["before"]).abs().idxmax()]
+    most = distances.loc[(distances["beyond_two_after"] - distances["beyond_two_before"]).abs().idxmax()]
     return (
         f"Of all disagreements, {SWITCHES[most['switch']].topic} (row {most['row']}) moves our values most against the "
-        f"published ones: they are {number(most['before'], 2)} standard errors apart (root mean square) as released, "
-        f"{number(most['after'], 2)} as the paper has it."
+        f"published ones: of {most['values']} values that it changes, {most['beyond_two_before']} are more than two "
+        f"standard errors from the published one as released, and {most['beyond_two_after']} as the paper has it."
     )

@@ -16,25 +16,26 @@ NUMBERS_PER_COMPONENT = 3
 _WITH_CENTRES_OF_ITS_OWN = ("initial", "learned")
 
 
-def bytes_of_study(plan: Plan, splits: int) -> dict[str, int]:
-    """Bytes of all networks of a study on each dataset of the paper."""
-    return {
-        name: splits * sum(bytes_of_family(family, row.published.train_rows) for family in plan.families.values())
-        for name, row in paper_datasets().items()
-    }
+_TRAIN_SHARE = 0.65  # of the rows of a table
 
 
-def bytes_of_family(family: Family, train_rows: int) -> int:
-    """Bytes of the outputs of one training job on a dataset with so many training rows."""
+def bytes_of_study(plan: Plan, splits: int) -> int:
+    """Bytes of all networks of a study on the datasets of the paper, by the published numbers of training rows."""
+    tables = [min(round(row.published.train_rows / _TRAIN_SHARE), MAX_ROWS) for row in paper_datasets().values()]
+    return splits * sum(bytes_of_family(family, rows) for family in plan.families.values() for rows in tables)
+
+
+def bytes_of_family(family: Family, table_rows: int) -> int:
+    """Bytes of the outputs of one training job on a dataset with so many rows."""
     return sum(
-        BYTES_PER_NUMBER * NUMBERS_PER_COMPONENT * network.components * _rows(network, family.curves, train_rows)
+        BYTES_PER_NUMBER * NUMBERS_PER_COMPONENT * network.components * _rows(network, family.curves, table_rows)
         for network in family.networks
     )
 
 
-def _rows(network: Variant, curves: bool, train_rows: int) -> int:
+def _rows(network: Variant, curves: bool, table_rows: int) -> int:
     """The rows on which the outputs of a network are kept (qrt_study.training.networks_file.PARTS)."""
-    train, validation, calibration, test = part_sizes(_table_rows(train_rows))
+    train, validation, calibration, test = part_sizes(table_rows)
     trained_on = train if network.trained_on == "train" else train + calibration
     rows = validation + calibration + test
     if network.map_source is not None and network.map_source not in _WITH_CENTRES_OF_ITS_OWN:
@@ -43,12 +44,3 @@ def _rows(network: Variant, curves: bool, train_rows: int) -> int:
     if curves and is_main and network.trained_on == "train":
         rows += min(CURVE_ROWS, trained_on)
     return rows
-
-
-def _table_rows(train_rows: int) -> int:
-    """The smallest table whose splits have so many training rows."""
-    low, high = train_rows, MAX_ROWS
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if part_sizes(middle)[0] >= train_rows else (middle + 1, high)
-    return low

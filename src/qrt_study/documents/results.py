@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from qrt_study.data.sheet import paper_datasets
 from qrt_study.documents.outputs_on_disk import bytes_of_study
-from qrt_study.figures.kinds import table_columns
+from qrt_study.figures.kinds import KINDS
 from qrt_study.pages.changed_differences import CHANGED_DIFFERENCES
 from qrt_study.plan.config import load_study
 from qrt_study.plan.experiments import plan_study
+from qrt_study.results.prediction_file import MOST, PRECISIONS
 from qrt_study.results.tables import TABLES
 from qrt_study.statistics import robustness
 from qrt_study.statistics.own_data import COMPARISONS, SCORES
@@ -52,14 +52,42 @@ _ON_DISK = """
 A network with K components has 3K outputs of 4 bytes for each row: the validation, calibration and test rows, the
 min(2048, n) training rows of its map (not without a map, and not for QRI and QRL), and at most 8192 training rows for
 its per-epoch records (BASE-TRAIN and QRT of the main base model). Under the paper's protocol, with one seed, the full
-study ({networks} networks on each of 57 datasets and five splits) takes {total:.1f} GB, and the main comparison alone
-(`scope: main`) {main:.1f} GB.
+study ({networks} networks on each of 57 datasets and five splits) takes about {total:.0f} GB, and the main comparison
+alone (`scope: main`) about {main:.1f} GB.
 
 With `keep_outputs: false` a file is deleted as soon as its networks are evaluated. Results are the same, but a new
 metric or map then trains again.
+"""
+_PREDICTIONS = f"""
+# Predictions
 
-| dataset | training rows | MB, full study | MB, main comparison |
-|---|---|---|---|
+The mixtures of the main comparison's tuned networks, for everybody: `replication/results/predictions/DATASET.parquet`
+where they are published, `results/networks/DATASET/predictions.parquet` where a study makes them (its target
+`predictions`). Rows are rows of the prepared data in a split and part; `NETWORK` is family/variant. As distributions:
+
+```python
+from qrt_study.results.predictions import predictions
+
+test = predictions("Yacht", protocol="paper", method="QRTC", split=0)
+test.distribution.crps(test.y).mean()
+```
+
+| column | meaning |
+|---|---|
+| `split`, `part` | number of the split; calibration, test, or map (the training rows behind a training-time map) |
+| `row` | number of the row in the prepared data, from 0 |
+| `y` | target, standardised; `splits` of the metadata has mean and scale of each split |
+| `NETWORK mean1`, ... | means of the mixture's components, standardised |
+| `NETWORK scale1`, ... | their standard deviations |
+| `NETWORK log_weight1`, ... | logarithms of their weights, up to a constant |
+| `NETWORK pit` | PITs of the rows of `map` |
+
+The metadata `qrt.predictions` (JSON) has the methods of each protocol with their network and maps, how each network was
+trained (processor, version, selected epoch), whether it has the test NLL of the published results, and `rounding`: how
+far rounding moves the mean of a metric over splits, in standard errors, at most. Numbers are float16 or coarser
+({PRECISIONS[0].scale_bits} significant bits of a scale, steps of 1/{round(1 / PRECISIONS[0].weight_step)} of the
+logarithm of a weight), or else, where that would move a metric by more than {MOST:g} of its standard error, float16 or
+float32, network by network.
 """
 _STATISTICS = """
 # Statistics
@@ -106,8 +134,9 @@ def documentation() -> str:
         "type | meaning",
     )
     text += _on_disk()
+    text += _PREDICTIONS
     text += _STATISTICS
-    for name, described in table_columns().items():
+    for name, described in {name: columns for kind in KINDS.values() for name, columns in kind.tables.items()}.items():
         text += _table(f"{name}.csv", described)
     text += _VERDICTS
     text += _table("verdicts.csv", {"reading": KEY_NUMBERS["reading"]} | VERDICTS)
@@ -128,15 +157,8 @@ def _on_disk() -> str:
     studies = [load_study({"scope": scope}, _PROJECT) for scope in ("everything", "main")]
     plans = [plan_study(study) for study in studies]
     whole, of_main = (bytes_of_study(plan, len(study.splits)) for plan, study in zip(plans, studies, strict=True))
-    text = _ON_DISK.format(
-        networks=sum(len(family.networks) for family in plans[0].families.values()),
-        total=sum(whole.values()) / 1e9,
-        main=sum(of_main.values()) / 1e9,
-    )
-    rows = {name: row.published.train_rows for name, row in paper_datasets().items()}
-    return text + "".join(
-        f"| {name} | {rows[name]:,} | {whole[name] / 1e6:,.0f} | {of_main[name] / 1e6:,.0f} |\n" for name in rows
-    )
+    networks = sum(len(family.networks) for family in plans[0].families.values())
+    return _ON_DISK.format(networks=networks, total=whole / 1e9, main=of_main / 1e9)
 
 
 def _table(name: str, columns: Mapping[str, str], heading: str = "meaning", about: str = "") -> str:

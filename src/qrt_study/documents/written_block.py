@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qrt.errors import UserError
-from qrt.text.formats import escape_markdown
+from qrt.text.formats import escape_markdown, unescape_markdown
 
 
 def with_block(text: str, name: str, block: str) -> str:
@@ -19,3 +19,9 @@ def markdown_table(*rows: tuple[str, ...]) -> str:
     """A Markdown table whose first row is its head."""
     head, *body = [[escape_markdown(cell) for cell in row] for row in rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *body))
+
+
+def rows_of_table(block: str) -> list[list[str]]:
+    """The cells of the first table of a block in Markdown, its head first."""
+    lines = [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in block.splitlines() if line[:1] == "|"]
+    return [[unescape_markdown(cell) for cell in line] for line in lines if set("".join(line)) != {"-"}]

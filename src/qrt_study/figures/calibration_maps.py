@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from qrt_study.figures import style
 from qrt_study.statistics.figure_statistics import FigureStatistics
 
-_FOOTER = 0.25  # inches
 _MAPS = ("EMP", "KDE", "TRUNC", "REFL")
 _DASHES = {"EMP": "-", "KDE": (0, (1, 1)), "TRUNC": (0, (4, 1.4)), "REFL": "-"}
 _END = 0.12  # of [0, 1], shown enlarged
@@ -28,10 +25,7 @@ def leaked_mass(maps: pd.DataFrame) -> tuple[float, float]:
 def draw_calibration_maps(statistics: FigureStatistics, *, title: str) -> Figure:
     """CDFs and densities of the maps in the tables `maps` and `sample`, whole and at the lower end."""
     maps, sample = statistics.tables["maps"], statistics.tables["sample"]["z"].to_numpy(float)
-    height = 3.9
-    below = _FOOTER / height
-    layout = ConstrainedLayoutEngine(rect=(0, below, 1, 1 - below))
-    figure, panels = plt.subplots(2, 2, figsize=(style.TWO_COLUMNS, height), layout=layout, width_ratios=(3, 2))
+    figure, panels = style.panels_above_footer(2, 2, height=3.9, width_ratios=(3, 2))
     style.add_title(figure, title)
     for column, (left, right) in enumerate(((0.0, 1.0), (0.0, _END))):
         cdf, pdf = panels[:, column]

@@ -8,13 +8,40 @@ from pathlib import Path
 from typing import Any
 
 from qrt.atomic import write_text
+from qrt_study.data.record import read_record
 from qrt_study.figures.caption import UNAVAILABLE, caption, footer
-from qrt_study.figures.figure_kind import Results
-from qrt_study.figures.kinds import KINDS
+from qrt_study.figures.kinds import KINDS, Results
 from qrt_study.plan.artifacts import COMPARISONS, Artifact
 from qrt_study.plan.config import StudyConfig
 from qrt_study.plan.protocol import describe
+from qrt_study.results.archive import FROM_PREDICTIONS
+from qrt_study.results.tuning import tuned
+from qrt_study.running.study_files import StudyFiles
+from qrt_study.statistics.curves import CURVE_COLUMNS
 from qrt_study.statistics.figure_statistics import NOT_RUN_YET, FigureStatistics
+
+
+def compare(name: str, *, study: StudyConfig, out: Path) -> None:
+    """Write the numbers of one figure or comparison into `out`, and say its headline."""
+    files = StudyFiles(study)
+    inputs = files.comparison_inputs(name)
+    shown = files.shown_places(name)
+    if "runs" in inputs:
+        methods = tuned(files.read(files.example_places(name), "runs").to_pandas(), files.examples, study.protocol)
+    else:
+        methods = files.frames(inputs.get("methods", ()), "methods")
+    curves, predictions = (files.read(shown if kind in inputs else [], kind) for kind in ("curves", "predictions"))
+    records = [read_record(Path(path)) for path in inputs["records"]]
+    results = Results(
+        records={record["dataset"]: record for record in records},
+        methods=methods,
+        curves=curves.select(list(CURVE_COLUMNS)).to_pandas(),
+        predictions=predictions.to_pandas(),
+        maps=files.frames(inputs.get("maps", ()), "maps"),
+        sample=files.frames(inputs.get("sample", ()), "sample"),
+        **{kind: files.read_from_predictions(kind).to_pandas() for kind in FROM_PREDICTIONS if kind in inputs},
+    )
+    print(write_statistics(name, study, results, out))
 
 
 def write_statistics(name: str, study: StudyConfig, results: Results, folder: Path) -> str:

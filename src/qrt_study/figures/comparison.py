@@ -28,7 +28,6 @@ from qrt_study.figures.difference_bars import add_legend, draw_difference_bars, 
 from qrt_study.figures.letter_value_plot import draw_letter_values, words_on_boxes, words_on_datasets
 from qrt_study.statistics.figure_statistics import FigureStatistics
 
-FOOTER = 0.25  # left free at the bottom of every figure
 EDGE = 0.06  # left and right of everything
 TITLE, NEXT_LINE, HEADING, PANEL_TITLE, AXIS = 0.24, 0.14, 0.22, 0.16, 0.41  # heights of what is not a panel
 GAP = 0.16  # between a panel and the names to its right
@@ -46,7 +45,7 @@ class _Page:
 
     def __init__(self, title: str, height: float) -> None:
         lines = textwrap.wrap(title, 90)
-        self.height = TITLE + NEXT_LINE * (len(lines) - 1) + height + FOOTER
+        self.height = TITLE + NEXT_LINE * (len(lines) - 1) + height + style.FOOTER
         self.figure = plt.figure(figsize=(style.TWO_COLUMNS, self.height))
         self.filled = 0.0
         for number, line in enumerate(lines):
@@ -157,21 +156,16 @@ def _panels(page: _Page, grid: _Grid, metrics: Sequence[str], height: float) -> 
         page.filled += PANEL_TITLE
         for place, metric in enumerate(metrics[start : start + grid.columns]):
             axes = page.panel(grid.left(place), grid.width, height)
-            _write_above(axes, -grid.names / grid.width, metric, weight="bold")
+            style.write_above(axes, -grid.names / grid.width, metric, weight="bold")
             yield axes, metric
         page.filled += height + grid.axis
-
-
-def _write_above(axes: Axes, across: float, text: str, **font: Any) -> None:
-    """Text above a panel, at a share of its width."""
-    axes.annotate(text, (across, 1), (0, 3), xycoords="axes fraction", textcoords="offset points", **font)
 
 
 def _draw_boxes(axes: Axes, statistics: FigureStatistics, metric: str, methods: Sequence[str]) -> None:
     letter_values, circles = _tables(statistics, metric, "letter_values", "circles")
     if letter_values["value"].notna().any():
         draw_letter_values(axes, letter_values, circles, methods)
-        _write_above(axes, 1, words_on_datasets(letter_values), ha="right", size=SMALL, color=style.GREY)
+        style.write_above(axes, 1, words_on_datasets(letter_values), ha="right", size=SMALL, color=style.GREY)
     else:
         style.say_in(axes, _reason(statistics, metric, "no usable run", "Cohen's d"))
 
@@ -181,7 +175,7 @@ def _draw_ranks(axes: Axes, statistics: FigureStatistics, metric: str, methods: 
     if len(ranks):
         limits = rank_limits(statistics.tables["ranks"])
         draw_critical_difference(axes, ranks, groups, methods, limits=limits, rows=rows)
-        _write_above(axes, 1, words_on_test(friedman), ha="right", size=SMALL, color=style.GREY)
+        style.write_above(axes, 1, words_on_test(friedman), ha="right", size=SMALL, color=style.GREY)
     else:
         style.say_in(axes, _reason(statistics, metric, "rank tests"))
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import textwrap
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from qrt_study.figures import style
 from qrt_study.statistics.densities import METHODS
 from qrt_study.statistics.figure_statistics import NOT_RUN_YET, FigureStatistics
 
-_FOOTER = 0.25  # inches
 _FLATTEST = 1 / 4  # the flattest curve of a column takes at least this share of the panel's height
 _VISIBLE = 0.01  # share of the height below which a curve is not worth width
 
@@ -30,15 +27,12 @@ def draw_densities(statistics: FigureStatistics, *, dataset: str, title: str) ->
     """
     densities, instances = statistics.tables["densities"], statistics.tables["instances"]
     if densities.empty:
-        return style.message_figure("; ".join(statistics.notes) or f"{dataset}: no predictions", title)
+        return style.message_figure("; ".join(statistics.notes) or "There are no results to draw.", title)
     rows = sorted(densities["row"].unique())
     not_run = {entry.what for entry in statistics.left_out if entry.reason == NOT_RUN_YET}
     methods = [method for method in METHODS if f"{method} on {dataset}" not in not_run]
     height = 3.6 - 1.0 * (len(METHODS) - len(methods))
-    below = _FOOTER / height
-    layout = ConstrainedLayoutEngine(rect=(0, below, 1, 1 - below), w_pad=0.02, h_pad=0.02)
-    size = (style.TWO_COLUMNS, height)
-    figure, panels = plt.subplots(len(methods), len(rows), figsize=size, layout=layout, squeeze=False)
+    figure, panels = style.panels_above_footer(len(methods), len(rows), height, 0.02)
     style.add_title(figure, title)
     for column, row in zip(panels.T, rows, strict=True):
         curves, marks = densities[densities["row"] == row], instances[instances["row"] == row]
@@ -53,10 +47,7 @@ def draw_densities(statistics: FigureStatistics, *, dataset: str, title: str) ->
                 _draw(axes, curve, mark.iloc[0], method, top)
         for axes in column[:-1]:
             axes.tick_params(labelbottom=False)
-        column[0].annotate(
-            f"test row {row + 1}", (0.5, 1), xytext=(0, 11), xycoords="axes fraction", textcoords="offset points",
-            ha="center", va="bottom",
-        )  # fmt: skip
+        style.write_above(column[0], 0.5, f"test row {row + 1}", 11, ha="center", va="bottom")
     middle = len(rows) // 2
     panels[-1, middle].set_xlabel("target y; red: the realised value and its density")
     for line, method in zip(panels, methods, strict=True):

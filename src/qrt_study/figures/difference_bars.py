@@ -138,7 +138,4 @@ def add_legend(axes: Axes, methods: Sequence[str], *, with_published: bool) -> N
     handles.append(
         Line2D([], [], color=style.INK, linestyle="none", marker="|", markersize=7, label="± one standard error")
     )
-    axes.legend(
-        handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(handles), borderaxespad=0.1,
-        handlelength=1.2, handletextpad=0.4, columnspacing=1.2,
-    )  # fmt: skip
+    style.legend_above(axes, handles)

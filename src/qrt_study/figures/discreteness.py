@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox
 
 from qrt_study.figures import style
@@ -20,7 +18,6 @@ from qrt_study.plan.artifacts import DISCRETE
 from qrt_study.statistics.discreteness import usable_points
 from qrt_study.statistics.figure_statistics import FigureStatistics
 
-_FOOTER = 0.25  # inches
 _LABELS = 8  # per panel, as far as there is room
 _POINT = 3.0  # points from a marker's centre to its edge
 # Where a label may stand, as seen from its point (right, up); the best place first.
@@ -30,11 +27,7 @@ _PLACES = [(1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1), (0, -1)]
 def draw_discreteness(statistics: FigureStatistics, *, method: str, metrics: Sequence[str], title: str) -> Figure:
     """One panel per metric: Cohen's d of each dataset (`per_dataset`), and its isotonic regression (`isotonic`)."""
     per_dataset, isotonic = statistics.tables["per_dataset"], statistics.tables["isotonic"]
-    height = 2.35
-    below = _FOOTER / height
-    layout = ConstrainedLayoutEngine(rect=(0, below, 1, 1 - below))
-    size = (style.TWO_COLUMNS, height)
-    figure, panels = plt.subplots(1, len(metrics), figsize=size, layout=layout, squeeze=False)
+    figure, panels = style.panels_above_footer(1, len(metrics), height=2.35)
     style.add_title(figure, title)
     drawn, scale = [], ""
     for axes, metric in zip(panels[0], metrics, strict=True):
@@ -75,17 +68,8 @@ def _draw(axes: Axes, points: pd.DataFrame, fit: pd.DataFrame, method: str) -> s
     d = points["cohens_d"].to_numpy(float)
     scale = style.symlog_axis(axes, "y", d.min(), d.max(), THRESHOLD)
     rho, p_value = float(fit["spearman"].iloc[0]), float(fit["spearman_p"].iloc[0])
-    axes.annotate(
-        _correlation(rho, p_value),
-        (0.5, 1),
-        xytext=(0, 3),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
-        fontsize=6,
-        color=style.INK,
-    )
+    words = _correlation(rho, p_value)
+    style.write_above(axes, 0.5, words, ha="center", va="bottom", fontsize=6, color=style.INK)
     return scale
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,32 +44,6 @@ _FEW_POINTS = 5  # of a curve that is shown whole
 Array = npt.NDArray[Any]
 
 
-class _Curve(NamedTuple):
-    """One metric of one method by epoch. Panels are many and curves short, so these are arrays and not tables."""
-
-    method: str
-    epoch: Array
-    mean: Array
-    error: Array
-    runs: Array
-    all_alive: Array
-
-
-class _PublishedCurve(NamedTuple):
-    method: str
-    epoch: Array
-    value: Array
-
-
-class _Mark(NamedTuple):
-    """A bar or star; of a curve, or published."""
-
-    method: str
-    epoch: float
-    value: float
-    is_star: bool
-
-
 @dataclass(frozen=True)
 class _Sizes:
     """Of lines, marks and letters in a panel, in points, and of what its limits take in (see `value_limits`)."""
@@ -98,24 +72,24 @@ def draw_decomposition(
     The published values (`qrt_study.published.figure1_curves`, `figure1_marks`) become dashed curves and hollow marks.
     """
     if not datasets:
-        return message_figure("There is no dataset to show.", title)
+        return message_figure("; ".join(statistics.notes) or "There is no dataset to show.", title)
     height = 1.1 + 1.4 * len(datasets)
     figure, grid = plt.subplots(len(datasets), len(_LABELS), figsize=(TWO_COLUMNS, height), squeeze=False)
     figure.subplots_adjust(
         left=0.6 / TWO_COLUMNS, right=0.985, top=1 - 0.66 / height, bottom=0.55 / height, wspace=0.27, hspace=0.22
     )
     curves, selected = (_of_part(statistics, name, "validation") for name in ("curves", "selected"))
-    panels = _panels(curves, selected, _LARGE)
-    _add_published(panels, published_curves, published_marks)
-    published = {dataset for (dataset, _), panel in panels.items() if panel.has_published and dataset in datasets}
+    theirs, their_marks = _published(curves, published_curves), _published(selected, published_marks)
+    panels = _Panels(_LARGE, curves, selected, theirs, their_marks)
+    published = (set(theirs["dataset"]) | set(their_marks["dataset"])) & set(datasets)
     for number, (row, dataset) in enumerate(zip(grid, datasets, strict=True), start=1):
         for axes, (metric, label) in zip(row, _LABELS.items(), strict=True):
-            panels.setdefault((dataset, metric), _Panel(_LARGE)).draw(axes)
+            panels.draw(axes, dataset, metric)
             if number == 1:
                 axes.set_title(label)
         place: dict[str, Any] = {"y": _middle(row[0]), "rotation": 90, "va": "center"}
         figure.text(0.012, s=plain(short_name(dataset)), fontsize=8, **place)
-        if dataset in published and not any(panels[dataset, metric].curves for metric in _LABELS):
+        if dataset in published - set(curves.loc[curves["metric"].isin(list(_LABELS)), "dataset"]):
             figure.text(0.032, s="published only", fontsize=6, color=GREY, **place)
     figure.supxlabel("epochs", fontsize=7, y=0.27 / height)
     _head(figure, title, curves, selected, published=bool(published))
@@ -127,7 +101,7 @@ def draw_per_epoch(
 ) -> Figure:
     """Figures 15 to 18: one metric on one part of the data, a small panel per dataset, in the order given."""
     if not datasets:
-        return message_figure("There is no dataset to show.", title)
+        return message_figure("; ".join(statistics.notes) or "There is no dataset to show.", title)
     columns = min(_MOST_COLUMNS, math.ceil(math.sqrt(len(datasets))))
     rows = math.ceil(len(datasets) / columns)
     width = ONE_COLUMN if columns == 1 else TWO_COLUMNS
@@ -138,11 +112,11 @@ def draw_per_epoch(
         left=0.52 / width, right=0.985, top=1 - head / height, bottom=0.55 / height, wspace=0.46, hspace=0.5
     )
     curves, selected = (_of_part(statistics, name, part) for name in ("curves", "selected"))
-    panels = _panels(curves, selected, _SMALL)
+    panels = _Panels(_SMALL, curves, selected, curves.iloc[:0], selected.iloc[:0])
     for axes in grid.flat[len(datasets) :]:
         axes.set_axis_off()
     for axes, dataset in zip(grid.flat, datasets, strict=False):
-        panels.get((dataset, metric), _Panel(_SMALL)).draw(axes)
+        panels.draw(axes, dataset, metric)
         axes.set_title(plain(short_name(dataset)), fontsize=6, pad=2)
     figure.supxlabel("epochs", fontsize=7, y=0.27 / height)
     label = f"{'training' if part == 'train' else part} {_LABELS[metric]}"
@@ -156,57 +130,30 @@ def _of_part(statistics: FigureStatistics, name: str, part: str) -> pd.DataFrame
     return table[table["part"] == part]
 
 
-def _panels(curves: pd.DataFrame, selected: pd.DataFrame, sizes: _Sizes) -> dict[tuple[str, str], _Panel]:
-    """What is in the panel of each dataset and metric, found by one pass over the tables."""
-    panels: dict[tuple[str, str], _Panel] = {}
-    for (dataset, metric, method), columns in _pieces(curves, "epoch", "mean", "standard_error", "runs", "all_alive"):
-        panels.setdefault((dataset, metric), _Panel(sizes)).curves.append(_Curve(method, *columns))
-    for row in selected.itertuples():
-        mark = _Mark(row.method, row.selected_epoch, row.value, row.mark == "star")
-        panels.setdefault((row.dataset, row.metric), _Panel(sizes)).marks.append(mark)
-    return panels
+def _published(ours: pd.DataFrame, theirs: pd.DataFrame | None) -> pd.DataFrame:
+    """Published values in our count of epochs, with the columns of ours; none where there are none."""
+    if theirs is None:
+        return ours.iloc[:0]
+    epoch = "epoch" if "epoch" in theirs else "selected_epoch"
+    return theirs.assign(**{epoch: theirs[epoch] + _ONE_EPOCH_LATER, "mean": theirs["value"]})
 
 
-def _add_published(
-    panels: dict[tuple[str, str], _Panel], curves: pd.DataFrame | None, marks: pd.DataFrame | None
-) -> None:
-    """Show published values too, in our count of epochs."""
-    if curves is not None:
-        for (dataset, metric, method), (epoch, value) in _pieces(curves, "epoch", "value"):
-            curve = _PublishedCurve(method, epoch + _ONE_EPOCH_LATER, value)
-            panels.setdefault((dataset, metric), _Panel(_LARGE)).published_curves.append(curve)
-    if marks is not None:
-        for row in marks.itertuples():
-            mark = _Mark(row.method, row.selected_epoch + _ONE_EPOCH_LATER, row.value, row.mark == "star")
-            panels.setdefault((row.dataset, row.metric), _Panel(_LARGE)).published_marks.append(mark)
+class _Panels:
+    """One metric of one dataset each: curves of QRT and BASE, bars at their selected epoch, stars of QRTC and QRC.
 
+    The tables are curves and marks, ours and published.
+    """
 
-def _pieces(table: pd.DataFrame, *columns: str) -> Iterable[tuple[tuple[str, str, str], list[Array]]]:
-    """These columns of each dataset, metric and method, in the order of the table."""
-    arrays = [table[column].to_numpy() for column in columns]
-    rows = table.groupby(["dataset", "metric", "method"]).indices
-    for key in sorted(rows, key=lambda key: rows[key][0]):
-        yield key, [array[rows[key]] for array in arrays]
+    def __init__(self, sizes: _Sizes, *tables: pd.DataFrame) -> None:
+        self.sizes, self._tables = sizes, tables
+        self._rows = [dict(iter(table.groupby(["dataset", "metric"], sort=False))) for table in tables]
 
-
-class _Panel:
-    """One metric of one dataset: curves of QRT and BASE, bars at their selected epoch, stars of QRTC and QRC."""
-
-    def __init__(self, sizes: _Sizes) -> None:
-        self.sizes = sizes
-        self.curves: list[_Curve] = []
-        self.marks: list[_Mark] = []
-        self.published_curves: list[_PublishedCurve] = []
-        self.published_marks: list[_Mark] = []
-
-    @property
-    def has_published(self) -> bool:
-        """Whether something published is in this panel."""
-        return bool(self.published_curves or self.published_marks)
-
-    def draw(self, axes: Axes) -> None:
+    def draw(self, axes: Axes, dataset: str, metric: str) -> None:
         """Draw everything that is there, or say that nothing is."""
-        if not self.curves and not self.has_published:
+        curves, marks, published, published_marks = (
+            rows.get((dataset, metric), table.iloc[:0]) for rows, table in zip(self._rows, self._tables, strict=True)
+        )
+        if curves.empty and published.empty and published_marks.empty:
             say_in(axes, "no curves")
             return
         axes.tick_params(length=2, pad=1.5, labelsize=self.sizes.letters)
@@ -214,105 +161,110 @@ class _Panel:
         axes.yaxis.set_major_locator(MaxNLocator(self.sizes.ticks))
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_label_coords(0, 0)  # no label, so no search for its place
-        for curve in self.curves:
-            self._draw_curve(axes, curve)
-        for mark in self.marks:
+        ours, theirs = (
+            {str(method): rows for method, rows in table.groupby("method", sort=False)} for table in (curves, published)
+        )
+        for method, curve in ours.items():
+            self._draw_curve(axes, method, curve)
+        for mark in marks.itertuples():
             self._draw_mark(axes, mark)
-        self._draw_published(axes)
-        self._set_limits(axes)
+        for method, curve in theirs.items():
+            axes.plot(
+                curve["epoch"], curve["mean"], color=colour(method), linewidth=0.6, linestyle=_DASHES, alpha=0.8,
+                zorder=2.5, gid=f"published {method} curve",
+            )  # fmt: skip
+        for mark in published_marks.itertuples():
+            shape, size = ("*", 6) if mark.mark == "star" else ("o", 3.5)
+            axes.plot(
+                mark.selected_epoch, mark.value, shape, markersize=size, markerfacecolor="none",
+                markeredgecolor=colour(mark.method), markeredgewidth=0.7, zorder=4, gid=f"published {mark.method}",
+            )  # fmt: skip
+        shown = pd.concat([table[["method", "value"]] for table in (marks, published_marks) if len(table)] or [marks])
+        bars = marks[marks["mark"] != "star"].set_index("method")["selected_epoch"].to_dict()
+        # Limits that show the curves after their first epochs, and a word for each mark that lies beyond them.
+        low, high = self._limits(ours, [curve["mean"].to_numpy() for curve in theirs.values()], bars, shown["value"])
+        last = np.nanmax([*curves["epoch"], *published["epoch"], 1])
+        axes.set_xlim(-0.02 * last, 1.03 * last)
+        axes.set_ylim(low, high)
+        for beyond, arrow, height, align in (
+            (shown["value"] > high, "↑", 0.98, "top"),
+            (shown["value"] < low, "↓", 0.02, "bottom"),
+        ):
+            words = "\n".join(f"{name} {arrow}" for name in shown.loc[beyond, "method"].unique())
+            place: dict[str, Any] = {"transform": axes.transAxes, "ha": "right", "va": align}
+            axes.text(0.98, height, words, color=GREY, fontsize=self.sizes.letters, **place)
 
-    def _draw_curve(self, axes: Axes, curve: _Curve) -> None:
+    def _draw_curve(self, axes: Axes, method: str, curve: pd.DataFrame) -> None:
         """Thick and with one standard error while all runs are alive; then thin, in one piece for each number of runs.
 
         Where a run stops, the mean over the others is another one: a line across would look like training.
         """
-        shade = colour(curve.method)
-        of_all = np.where(curve.all_alive, curve.mean, math.nan)
-        dot = "o" if curve.all_alive.sum() == 1 else None
+        shade = colour(method)
+        epoch, mean, alive = (curve[name].to_numpy() for name in ("epoch", "mean", "all_alive"))
+        of_all = np.where(alive, mean, math.nan)
+        dot = "o" if alive.sum() == 1 else None
         look: dict[str, Any] = {"color": shade, "markersize": 2, "zorder": 3}
-        name = f"{curve.method} curve of all runs"
-        axes.plot(curve.epoch, of_all, linewidth=self.sizes.line, marker=dot, gid=name, **look)
-        low, high = of_all - curve.error, of_all + curve.error
+        axes.plot(epoch, of_all, linewidth=self.sizes.line, marker=dot, gid=f"{method} curve of all runs", **look)
+        error = curve["standard_error"].to_numpy()
         axes.fill_between(
-            curve.epoch, low, high, color=shade, alpha=0.3, linewidth=0, zorder=2, gid=f"{curve.method} band"
+            epoch, of_all - error, of_all + error, color=shade, alpha=0.3, linewidth=0, zorder=2, gid=f"{method} band"
         )
-        epochs, means, alone = _pieces_of_equal_runs(curve)
+        epochs, means, alone = _pieces_of_equal_runs(epoch, mean, curve["runs"].to_numpy(), alive)
         look |= {"marker": ".", "markevery": alone, "markersize": 1.5, "alpha": 0.7}
-        axes.plot(epochs, means, linewidth=self.sizes.thin, gid=f"{curve.method} curve of fewer runs", **look)
+        axes.plot(epochs, means, linewidth=self.sizes.thin, gid=f"{method} curve of fewer runs", **look)
 
-    def _draw_mark(self, axes: Axes, mark: _Mark) -> None:
+    def _draw_mark(self, axes: Axes, mark: Any) -> None:
         shade = colour(mark.method)
-        if mark.is_star:
+        if mark.mark == "star":
             # The stars of both methods often meet: the lower one must be seen behind the other.
             size = self.sizes.star * (1.2 if mark.method == "QRC" else 1)
             axes.plot(
-                mark.epoch, mark.value, "*", color=shade, markersize=size, markeredgecolor="white",
+                mark.selected_epoch, mark.value, "*", color=shade, markersize=size, markeredgecolor="white",
                 markeredgewidth=0.35, zorder=5, gid=f"{mark.method} star",
             )  # fmt: skip
             return
         look: dict[str, Any] = {"color": shade, "linewidth": self.sizes.thin, "alpha": 0.75, "zorder": 1}
-        axes.axvline(mark.epoch, gid=f"{mark.method} selected epoch", **look)
+        axes.axvline(mark.selected_epoch, gid=f"{mark.method} selected epoch", **look)
         axes.axhline(mark.value, gid=f"{mark.method} selected value", **look)
 
-    def _draw_published(self, axes: Axes) -> None:
-        for curve in self.published_curves:
-            axes.plot(
-                curve.epoch, curve.value, color=colour(curve.method), linewidth=0.6, linestyle=_DASHES, alpha=0.8,
-                zorder=2.5, gid=f"published {curve.method} curve",
-            )  # fmt: skip
-        for mark in self.published_marks:
-            shape, size = ("*", 6) if mark.is_star else ("o", 3.5)
-            axes.plot(
-                mark.epoch, mark.value, shape, markersize=size, markerfacecolor="none",
-                markeredgecolor=colour(mark.method), markeredgewidth=0.7, zorder=4, gid=f"published {mark.method}",
-            )  # fmt: skip
-
-    def _set_limits(self, axes: Axes) -> None:
-        """Limits that show the curves after their first epochs, and a word for each mark that lies beyond them."""
-        marks = [*self.marks, *self.published_marks]
-        low, high = self._limits(np.array([mark.value for mark in marks], dtype=float))
-        epochs = [curve.epoch for curve in self.curves] + [curve.epoch for curve in self.published_curves]
-        last = np.nanmax(np.concatenate([*epochs, [1]]))
-        axes.set_xlim(-0.02 * last, 1.03 * last)
-        axes.set_ylim(low, high)
-        above = dict.fromkeys(mark.method for mark in marks if mark.value > high)
-        below = dict.fromkeys(mark.method for mark in marks if mark.value < low)
-        self._say(axes, "\n".join(f"{name} ↑" for name in above), 0.98, "top")
-        self._say(axes, "\n".join(f"{name} ↓" for name in below), 0.02, "bottom")
-
-    def _limits(self, marks: npt.NDArray[np.float64]) -> tuple[float, float]:
-        """Those of all values; of a curve that explodes after its selected epoch, only of the way there."""
-        published = [curve.value for curve in self.published_curves]
-        bars = {mark.method: mark.epoch for mark in self.marks if not mark.is_star}
-        curves, ways = [], []
-        for curve in self.curves:
-            last = max(bars.get(curve.method, math.inf), curve.epoch.min())
-            curves.append(curve.mean)
-            ways.append(curve.mean[curve.epoch <= last])
-        low, high = value_limits([*ways, *published], marks, self.sizes.whole)
+    def _limits(
+        self,
+        curves: Mapping[str, pd.DataFrame],
+        published: Sequence[Array],
+        bars: Mapping[str, float],
+        marks: pd.Series,
+    ) -> tuple[float, float]:
+        """Limits that show the curves after their first epochs; a curve that explodes after its selected epoch (`bars`)
+        counts only on the way there.
+        """
+        shown = marks.to_numpy(float)
+        lines = [curve["mean"].to_numpy() for curve in curves.values()]
+        ways = [
+            curve.loc[curve["epoch"] <= max(bars.get(method, math.inf), curve["epoch"].min()), "mean"].to_numpy()
+            for method, curve in curves.items()
+        ]
+        low, high = value_limits([*ways, *published], shown, self.sizes.whole)
         most = _EXPLOSION * (high - low)
-        lines = [curve if np.ptp(_typical(curve)) <= most else way for curve, way in zip(curves, ways, strict=True)]
-        return value_limits([*lines, *published], marks, self.sizes.whole)
-
-    def _say(self, axes: Axes, words: str, height: float, align: Literal["top", "bottom"]) -> None:
-        place: dict[str, Any] = {"transform": axes.transAxes, "ha": "right", "va": align}
-        axes.text(0.98, height, words, color=GREY, fontsize=self.sizes.letters, **place)
+        lines = [line if np.ptp(_typical(line)) <= most else way for line, way in zip(lines, ways, strict=True)]
+        return value_limits([*lines, *published], shown, self.sizes.whole)
 
 
-def _pieces_of_equal_runs(curve: _Curve) -> tuple[list[float], list[float], list[int]]:
+def _pieces_of_equal_runs(
+    epoch: Array, mean: Array, runs: Array, alive: Array
+) -> tuple[list[float], list[float], list[int]]:
     """Epochs and means after the first run has stopped, and the places of points without neighbours.
 
     There is a gap wherever the number of runs changes.
     """
-    later = np.flatnonzero(~curve.all_alive)
-    changes = np.flatnonzero(np.diff(curve.runs[later])) + 1
+    later = np.flatnonzero(~alive)
+    changes = np.flatnonzero(np.diff(runs[later])) + 1
     epochs: list[float] = []
     means: list[float] = []
     alone = []
     for piece in np.split(later, changes) if len(later) else []:
         alone += [len(epochs)] if len(piece) == 1 else []
-        epochs += [*curve.epoch[piece], math.nan]
-        means += [*curve.mean[piece], math.nan]
+        epochs += [*epoch[piece], math.nan]
+        means += [*mean[piece], math.nan]
     return epochs, means, alone
 
 

@@ -132,7 +132,4 @@ def _add_legend(axes: Axes, *, with_published: bool) -> None:
     ]  # fmt: skip
     if with_published:
         handles.append(mark("published ± one standard error", "D", 2.8, "white", style.GREY))
-    axes.legend(
-        handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(handles), borderaxespad=0.1,
-        handlelength=1.2, handletextpad=0.4, columnspacing=1.2,
-    )  # fmt: skip
+    style.legend_above(axes, handles)

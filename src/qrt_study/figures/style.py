@@ -18,6 +18,7 @@ from fontTools import subset
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.scale import SymmetricalLogScale, SymmetricalLogTransform
 from matplotlib.text import Text
 from matplotlib.textpath import TextPath
@@ -31,6 +32,7 @@ logging.getLogger("fontTools").setLevel(logging.ERROR)  # it warns of the dates 
 
 # Widths in inches of one and two columns of the paper.
 ONE_COLUMN, TWO_COLUMNS = 3.25, 6.75
+FOOTER = 0.25  # inches, left free at the bottom of a figure
 GREY, INK = "#8c8c8c", "#222222"
 FIT = "#c1272d"  # fitted lines
 LONGEST_NAME = 18
@@ -180,6 +182,26 @@ def paper_style() -> Iterator[None]:
         yield
 
 
+def panels_above_footer(rows: int, columns: int, height: float, pads: float | None = None, **shares: Any) -> Any:
+    """A figure of two columns' width and its panels (rows, columns), which leave room for a footer."""
+    below = FOOTER / height
+    layout = ConstrainedLayoutEngine(rect=(0, below, 1, 1 - below), w_pad=pads, h_pad=pads)
+    return plt.subplots(rows, columns, figsize=(TWO_COLUMNS, height), layout=layout, squeeze=False, **shares)
+
+
+def write_above(axes: Axes, across: float, text: str, up: float = 3, **font: Any) -> None:
+    """Text above a panel, at a share of its width and some points up."""
+    axes.annotate(text, (across, 1), (0, up), xycoords="axes fraction", textcoords="offset points", **font)
+
+
+def legend_above(axes: Axes, handles: Sequence[Any]) -> None:
+    """A legend in one line above the right end of a panel."""
+    axes.legend(
+        handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(handles), borderaxespad=0.1,
+        handlelength=1.2, handletextpad=0.4, columnspacing=1.2,
+    )  # fmt: skip
+
+
 def add_title(figure: Figure, title: str) -> Text:
     """The title of a whole figure, at its upper left corner."""
     return figure.suptitle(plain(title), fontsize=8.5, fontweight="bold", x=0.01, ha="left")
@@ -251,7 +273,7 @@ def symlog_axis(axes: Axes, which: Literal["x", "y"], low: float, high: float, t
     ]
     # All of them, or every second, third, ... power, the largest among them.
     choices = [halves, powers, *(powers[::-step] for step in range(2, len(powers) + 1)), []]
-    labels = (sorted({0.0, *_within(limits, choice), *beyond}) for choice in choices)
+    labels = (sorted({0.0, *_within(limits, choice), *more}) for more in (beyond, ()) for choice in choices)
     ticks = next((values for values in labels if fits(values)), [0.0])
     for end in (-threshold, threshold):
         ticks = next(values for values in (sorted({*ticks, end}), ticks) if fits(values))

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pandas as pd
 
-from qrt.text.formats import escape_markdown
-from qrt.text.page import Html, document, filters, paragraph, picture_of, section, tag
+from qrt.text.page import picture_of, tag
 from qrt.text.words import count, counted, is_missing, listed, number, p_value, two_decimals
+from qrt_study.pages.block import Block, Page, bullets, filtered, page, part, values, words, written
 from qrt_study.pages.study_words import StudyWords
-from qrt_study.pages.value_table import (
-    Shown,
-    markdown_table,
-    numbers,
-    plain,
-    range_of,
-    value_table,
-    with_error,
-    yes_or_no,
-)
+from qrt_study.pages.value_table import numbers, plain, range_of, with_error, yes_or_no
 from qrt_study.statistics.agreement import LEVEL, Agreement, outliers
 
 CRITERION = (
@@ -88,13 +81,13 @@ _CARRIED = (
     numbers("Our median", "ours_median"),
     range_of("Ours without one split", "without_one_low", "without_one_high"),
 )
-_TIMES = (
+_RATIOS = (
     plain("Dataset", "dataset"),
     numbers("Ours", "ours", two_decimals),
     numbers("Published", "published", two_decimals),
     numbers("Ours / published", "quotient", two_decimals),
 )
-_FIGURE1 = (
+_MARKS = (
     plain("Dataset", "dataset"),
     plain("Metric", "metric", lambda value: _METRICS.get(value, value)),
     plain("Method", "method"),
@@ -117,19 +110,19 @@ def summary_sentences(figure2: Agreement) -> list[str]:
     """What Figure 2 comes to, one sentence per method."""
     sentences = []
     for row in figure2.summary.to_dict("records"):
-        words = []
+        told = []
         if row["tested"]:
-            words += [
+            told += [
                 f"the published value is inside our 95 % prediction interval on {row['inside']} of "
                 f"{counted(row['tested'], 'dataset')} (outside: {row['outside']}, to be expected if both measure the "
                 f"same: {number(row['expected_outside'], 2)}; after Holm's correction: {row['outside_after_holm']})",
                 f"the interval also holds 0 on {row['holds_zero']}",
             ]
-        words.append(f"the same sign on {row['same_sign']} of {row['datasets']}")
+        told.append(f"the same sign on {row['same_sign']} of {row['datasets']}")
         if not is_missing(row["spearman"]):
-            words.append(f"rank correlation {number(row['spearman'], 2)} ({p_value(row['spearman_p'])})")
-        words.append(f"median absolute difference {number(row['median_absolute_difference'], 2)}")
-        sentences.append(f"{row['method']}: {'; '.join(words)}.")
+            told.append(f"rank correlation {number(row['spearman'], 2)} ({p_value(row['spearman_p'])})")
+        told.append(f"median absolute difference {number(row['median_absolute_difference'], 2)}")
+        sentences.append(f"{row['method']}: {'; '.join(told)}.")
     return sentences
 
 
@@ -170,102 +163,57 @@ def time_sentence(times: Agreement) -> str:
 
 def agreement_page(
     figure2: Agreement, times: Agreement, figure1: Agreement, study: StudyWords, picture: bytes = b""
-) -> str:
+) -> Page:
     """The page. `picture` is the PNG of `qrt_study.figures.agreement.draw_agreement`; it becomes part of the page."""
     if study.demonstration:
-        contents = tag("ul", *(tag("li", line) for line in CONTENTS))
-        return document(
-            "Agreement", "", paragraph(WHAT_THE_PAGE_DOES), contents,
-            file="agreement.html", pages=study.pages, demonstration=study.demonstration,
-        )  # fmt: skip
-    lede = f"Our results beside the numbers that the paper publishes. Protocol: {study.protocol}. {study.basis}."
-    return document(
+        return page("Agreement", "", study, words(WHAT_THE_PAGE_DOES), bullets(CONTENTS))
+    return page(
         "Agreement",
-        lede,
-        _figure2_section(figure2, picture),
-        _times_section(times),
-        _figure1_section(figure1),
-        file="agreement.html",
-        pages=study.pages,
+        "Our results beside the numbers that the paper publishes.",
+        study,
+        part("figure2", "Figure 2: difference of NLL to BASE", words(figure2.note), *_figure2(figure2, picture)),
+        part("table2", "Table 2: ratio of training times", words(times.note), *_times(times)),
+        part("figure1", "Figure 1: values at the selected epoch", words(figure1.note), *_figure1(figure1)),
     )
 
 
-def _figure2_section(figure2: Agreement, picture: bytes) -> Html:
-    parts: list[Html] = _note(figure2)
-    if len(figure2.points):
-        parts.append(tag("ul", *(tag("li", sentence) for sentence in summary_sentences(figure2))))
-        parts.append(paragraph(outlier_sentence(figure2)))
-        if picture:
-            words = "Our differences to BASE against the published ones, and the p-values of their distances in order"
-            parts.append(picture_of(picture, words))
-        parts.append(paragraph(CRITERION))
-        parts.append(tag("ul", *(tag("li", warning) for warning in WARNINGS), class_="remark"))
-        if len(carried(figure2)):
-            parts.append(tag("h3", "Where a single split carries the published mean"))
-            parts.append(paragraph(CARRIED_REMARK))
-            parts.append(
-                value_table("carried", carried(figure2), _CARRIED, "Means and medians, test NLL minus that of BASE")
-            )
-        parts.append(tag("h3", "All datasets"))
-        parts.append(filters("points", "datasets", [("inside", "no", "outside"), ("sign", "no", "other sign")]))
-        facts = [
-            {"inside": yes_or_no(row["inside"]), "sign": yes_or_no(row["same_sign"])}
-            for row in figure2.points.to_dict("records")
-        ]
-        parts.append(value_table("points", figure2.points, _POINTS, "Test NLL minus that of BASE, per dataset", facts))
-    return section("figure2", "Figure 2: difference of NLL to BASE", *parts)
+def _figure2(figure2: Agreement, picture: bytes) -> Iterator[Block]:
+    points = figure2.points
+    if not len(points):
+        return
+    yield bullets(summary_sentences(figure2))
+    yield words(outlier_sentence(figure2))
+    if picture:
+        shown = "Our differences to BASE against the published ones, and the p-values of their distances in order"
+        yield Block(picture_of(picture, shown))
+    yield words(CRITERION)
+    yield bullets(WARNINGS, class_="remark")
+    if len(carried(figure2)):
+        yield Block(tag("h3", "Where a single split carries the published mean"))
+        yield words(CARRIED_REMARK)
+        caption, short = "Means and medians, test NLL minus that of BASE", "A single split carries the published mean"
+        yield values("carried", carried(figure2), _CARRIED, caption, written=short)
+    yield Block(tag("h3", "All datasets"))
+    facts = {"inside": points["inside"].map(yes_or_no), "sign": points["same_sign"].map(yes_or_no)}
+    buttons = [("inside", "no", "outside"), ("sign", "no", "other sign")]
+    caption = "Test NLL minus that of BASE, per dataset"
+    yield filtered("points", points, _POINTS, caption, facts, buttons)
 
 
-def _times_section(times: Agreement) -> Html:
-    parts = _note(times)
+def _times(times: Agreement) -> Iterator[Block]:
     if len(times.points):
-        parts.append(paragraph(time_sentence(times)))
-        parts.append(paragraph(TIME_REMARK, class_="remark"))
-        parts.append(value_table("times", times.points, _TIMES, "QRTC / BASE, time per epoch"))
-    return section("table2", "Table 2: ratio of training times", *parts)
+        yield words(time_sentence(times))
+        yield words(TIME_REMARK, class_="remark")
+        yield values("times", times.points, _RATIOS, "QRTC / BASE, time per epoch")
 
 
-def _figure1_section(figure1: Agreement) -> Html:
-    parts = _note(figure1)
+def _figure1(figure1: Agreement) -> Iterator[Block]:
     if len(figure1.points):
         same = int(figure1.summary["same_order"].sum())
-        parts.append(paragraph(f"The methods have the same order in {same} of {len(figure1.summary)} panels."))
-        parts.append(value_table("orders", figure1.summary, _ORDERS, "Order of the methods at the selected epoch"))
-        parts.append(paragraph(FIGURE1_REMARK, class_="remark"))
-        parts.append(value_table("marks", figure1.points, _FIGURE1, "Values at the selected epoch"))
-    return section("figure1", "Figure 1: values at the selected epoch", *parts)
-
-
-def _note(agreement: Agreement) -> list[Html]:
-    return [paragraph(agreement.note)] if agreement.note else []
-
-
-def agreement_markdown(figure2: Agreement, times: Agreement, figure1: Agreement, study: StudyWords) -> str:
-    """The page as Markdown."""
-    if study.demonstration:
-        lines = ["# Agreement", "", f"**{study.demonstration}**", "", WHAT_THE_PAGE_DOES, ""]
-        return "\n".join([*lines, *(f"- {line}" for line in CONTENTS), ""])
-    lines = ["# Agreement", "", f"Protocol: {escape_markdown(study.protocol)}. {study.basis}.", ""]
-    lines += ["## Figure 2: difference of NLL to BASE", ""]
-    if len(figure2.points):
-        lines += [f"- {escape_markdown(sentence)}" for sentence in summary_sentences(figure2)]
-        lines += ["", escape_markdown(outlier_sentence(figure2)), "", CRITERION, ""]
-        lines += [*(f"- {warning}" for warning in WARNINGS), ""]
-        if len(carried(figure2)):
-            lines += [CARRIED_REMARK, ""]
-            lines.append(markdown_table(carried(figure2), _CARRIED, "A single split carries the published mean"))
-    lines += _markdown_table(figure2, figure2.points, _POINTS, "Test NLL minus that of BASE, per dataset")
-    lines += ["## Table 2: ratio of training times", ""]
-    if len(times.points):
-        lines += [time_sentence(times), "", TIME_REMARK, ""]
-    lines += _markdown_table(times, times.points, _TIMES, "QRTC / BASE, time per epoch")
-    lines += ["## Figure 1: values at the selected epoch", ""]
-    if len(figure1.points):
-        lines += [FIGURE1_REMARK, "", markdown_table(figure1.summary, _ORDERS, "Order of the methods")]
-    lines += _markdown_table(figure1, figure1.points, _FIGURE1, "Values at the selected epoch")
-    return "\n".join(lines)
-
-
-def _markdown_table(agreement: Agreement, values: pd.DataFrame, shown: tuple[Shown, ...], caption: str) -> list[str]:
-    note = [escape_markdown(agreement.note), ""] if agreement.note else []
-    return note + ([markdown_table(values, shown, caption)] if len(values) else [])
+        told = f"The methods have the same order in {same} of {len(figure1.summary)} panels."
+        caption = "Order of the methods at the selected epoch"
+        yield words(told, written=False)
+        yield written(FIGURE1_REMARK)
+        yield values("orders", figure1.summary, _ORDERS, caption, written="Order of the methods")
+        yield words(FIGURE1_REMARK, written=False, class_="remark")
+        yield values("marks", figure1.points, _MARKS, "Values at the selected epoch")

@@ -60,20 +60,23 @@ def largest(by_dataset: pd.DataFrame, switch: str) -> pd.DataFrame:
 
 
 def distances_to_published(by_dataset: pd.DataFrame) -> pd.DataFrame:
-    """How far the values that a switch changes are from the published ones: row, switch, values, before, after.
+    """How far the values that a switch changes are from the published ones: row, switch, values, and before and after.
 
-    The distance is the root mean square of the differences, in units of their joint standard errors.
+    Distances are in units of the joint standard errors: their median, and how many are beyond two. A mean would be that
+    of a single dataset, where errors are small and values far apart.
     """
     compared = by_dataset[by_dataset["published_standard_error"].notna()]
     found = [
         {"row": row, "switch": switch, "values": len(here)}
-        | {when: _distance(here, when) for when in ("before", "after")}
+        | {f"{name}_{when}": value for when in ("before", "after") for name, value in _distance(here, when).items()}
         for (row, switch), here in compared.groupby(["row", "switch"])
         if len(here) >= FEWEST
     ]
-    return pd.DataFrame(found, columns=["row", "switch", "values", "before", "after"])
+    columns = [f"{name}_{when}" for when in ("before", "after") for name in ("median", "beyond_two")]
+    return pd.DataFrame(found, columns=["row", "switch", "values", *columns])
 
 
-def _distance(rows: pd.DataFrame, when: str) -> float:
+def _distance(rows: pd.DataFrame, when: str) -> dict[str, float]:
     errors = np.hypot(rows[f"{when}_standard_error"], rows["published_standard_error"])
-    return float(np.sqrt((((rows[when] - rows["published"]) / errors) ** 2).mean()))
+    distances = ((rows[when] - rows["published"]) / errors).abs()
+    return {"median": float(distances.median()), "beyond_two": int((distances > 2).sum())}

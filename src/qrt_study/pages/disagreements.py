@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 
-from qrt.text.formats import escape_markdown, to_markdown
-from qrt.text.page import (
-    Cell,
-    Column,
-    Content,
-    Html,
-    Row,
-    details,
-    document,
-    joined,
-    link,
-    paragraph,
-    section,
-    table,
-    tag,
-)
+from qrt.text.formats import escape_markdown
+from qrt.text.page import Cell, Column, Content, Html, Row, details, joined, link, paragraph, section, table, tag
 from qrt.text.words import count, counted, is_missing, listed, number, p_value, percent
+from qrt_study.pages.block import Block, Page, page, values
 from qrt_study.pages.changed_differences import CAPTION, largest
 from qrt_study.pages.changed_differences import SHOWN as DATASET_COLUMNS
 from qrt_study.pages.claim_card import badge, claim_links
 from qrt_study.pages.readings import NO, NOTHING_TO_CHANGE, ChangedVerdicts, Readings, beside
 from qrt_study.pages.study_words import StudyWords
-from qrt_study.pages.value_table import markdown_table, value_table
+from qrt_study.pages.value_table import Shown, plain
 from qrt_study.plan.switches import SWITCHES, Switch
 from qrt_study.results.readings import STUDY
 
 # Those that favour some methods over others: published gains that are artefacts of a scale, and unequal estimators.
 FIRST = ("x_scale", "sd")
 QUESTION = "With one estimator of SD for all methods, are the post-hoc methods still sharper than BASE?"
-# Columns of `key_numbers` that are shown before and after: heading, and how they are written.
-_NUMBERS = {
-    "median_relative_difference": ("Median difference", percent),
-    "median_cohens_d": ("Median Cohen's d", number),
-    "lower_on": ("Lower on", count),
-    "mean_rank": ("Mean rank", number),
-    "baseline_mean_rank": ("Rank of baseline", number),
-    "p_holm": ("Holm", p_value),
-}
 _KEY = ["metric", "method", "baseline"]
 _VALUES = (
     "datasets",
@@ -195,22 +174,21 @@ def _number_words(numbers: pd.DataFrame, changed: pd.DataFrame) -> str:
     )
 
 
-def disagreements_page(readings: Readings, key_numbers: pd.DataFrame, by_dataset: pd.DataFrame) -> str:
-    """One section per switch, in the order of `in_order`."""
+def disagreements_page(readings: Readings, key_numbers: pd.DataFrame, by_dataset: pd.DataFrame) -> Page:
+    """One part per switch, in the order of `in_order`."""
     study, changes = readings.study, readings.changed_by_switch
-    lede = (
+    return page(
+        "Disagreements",
         f"The paper's text and the released code disagree in {len(SWITCHES)} points. Here each is changed alone, "
-        f"everything else as in this study. Protocol: {study.protocol}. {study.basis}."
+        "everything else as in this study.",
+        study,
+        Block(_overview(changes, key_numbers, study)),
+        *(
+            _switch_part(switch, changes[switch.name], key_numbers, largest(by_dataset, switch.name), study)
+            for switch in in_order()
+        ),
+        written="Each switch is changed alone, everything else as in this study.",
     )
-    parts = [
-        _switch_section(switch, changes[switch.name], key_numbers, largest(by_dataset, switch.name), study)
-        for switch in in_order()
-    ]
-    overview = _overview(changes, key_numbers, study)
-    return document(
-        "Disagreements", lede, overview, *parts,
-        file="disagreements.html", pages=study.pages, demonstration=study.demonstration,
-    )  # fmt: skip
 
 
 def _overview(changes: dict[str, ChangedVerdicts], key_numbers: pd.DataFrame, study: StudyWords) -> Html:
@@ -247,128 +225,104 @@ def _overview(changes: dict[str, ChangedVerdicts], key_numbers: pd.DataFrame, st
     return table("overview", columns, rows, caption="All of them at a glance")
 
 
-def _switch_section(
+def _switch_part(
     switch: Switch, found: ChangedVerdicts, key_numbers: pd.DataFrame, differences: pd.DataFrame, study: StudyWords
-) -> Html:
+) -> Block:
     numbers = before_and_after(key_numbers, switch.name)
-    changed = _changed_rows(numbers)
-    own = switch.setting(study.settings)
+    changed, own = _changed_rows(numbers), switch.setting(study.settings)
+    claims = values(f"{switch.name}-verdicts", found.changed, _CLAIMS, "Verdicts that change")
+    steps = values(
+        f"{switch.name}-numbers",
+        changed,
+        _STEPS,
+        "The main comparison with BASE on the non-discrete datasets: this study → with the switch changed "
+        "(lower is better)",
+        written="Numbers of the main comparison that change",
+    )
+    shown = differences.iloc[:0] if study.demonstration else differences  # it has the published values beside ours
+    datasets = values(f"{switch.name}-datasets", shown, DATASET_COLUMNS, CAPTION)
+    affected, of_numbers = _affected_words(switch, study), _number_words(numbers, changed)
+    verdicts = "" if study.demonstration else _verdict_words(found, switch)
+    answer = sd_answer(key_numbers, study) if switch.name == "sd" and not study.demonstration else ""
     meanings = []
-    for name, meaning in (("paper", switch.paper.words), ("released", switch.released.words)):
-        mark = tag("strong", " (this study)") if name == own else ""
-        meanings += [tag("dt", f"As {'the paper says' if name == 'paper' else 'released'}"), tag("dd", meaning, mark)]
+    for name, term, meaning in (
+        ("paper", "As the paper says", switch.paper.words),
+        ("released", "As released", switch.released.words),
+    ):
+        meanings += [tag("dt", term), tag("dd", meaning, tag("strong", " (this study)") if name == own else "")]
     if own == "own":
         meanings += [tag("dt", "This study"), tag("dd", str(getattr(study.settings, switch.name)))]
     meanings += [tag("dt", "Why it matters"), tag("dd", switch.why)]
-    parts: list[Html] = [tag("dl", *meanings)]
-    if _affected_words(switch, study):
-        parts.append(paragraph(_affected_words(switch, study)))
-    if not study.demonstration:
-        if switch.name == "sd":
-            parts.append(paragraph(tag("strong", QUESTION), " ", sd_answer(key_numbers, study), class_="answer"))
-        parts.append(paragraph(f"{_verdict_words(found, switch)} {_datasets_words(key_numbers, switch)}".strip()))
-    if len(found.changed):
-        parts.append(details("Verdicts that change", _changed_claims(switch, found)))
-    parts.append(paragraph(_number_words(numbers, changed)))
-    if len(changed):
-        parts.append(details("Numbers that change", _number_table(switch, changed)))
-    if len(differences) and not study.demonstration:  # it has the published values beside ours
-        table_of_datasets = value_table(f"{switch.name}-datasets", differences, DATASET_COLUMNS, CAPTION)
-        parts.append(details("Datasets that change most", table_of_datasets))
+    html = [
+        tag("dl", *meanings),
+        paragraph(affected) if affected else "",
+        paragraph(tag("strong", QUESTION), " ", answer, class_="answer") if answer else "",
+        paragraph(f"{verdicts} {_datasets_words(key_numbers, switch)}".strip()) if verdicts else "",
+        details("Verdicts that change", claims.html) if claims.html else "",
+        paragraph(of_numbers),
+        details("Numbers that change", steps.html) if steps.html else "",
+        details("Datasets that change most", datasets.html) if datasets.html else "",
+    ]
+    told = {
+        "As the paper says: ": switch.paper.words,
+        "As released: ": switch.released.words,
+        "Why it matters: ": switch.why,
+        "This study follows: ": f"{own}; the switch acts {switch.acts}",
+    }
+    told_lines = [*(f"{term}{escape_markdown(words)}" for term, words in told.items())]
+    told_lines += [escape_markdown(words) for words in (affected, verdicts, of_numbers) if words]
+    told_lines += [f"**{QUESTION}** {escape_markdown(answer)}"] if answer else []
     heading = joined([f"{switch.row}. {switch.topic} ", tag("small", f"{switch.name} · acts {switch.acts}")])
-    return section(switch.name, heading, *parts)
-
-
-def _changed_claims(switch: Switch, found: ChangedVerdicts) -> Html:
-    rows = [
-        Row([claim_links([row["id"]], "scorecard.html"), row["claim"], badge(row["before"]), badge(row["after"])])
-        for row in found.changed.to_dict("records")
-    ]
-    columns = (
-        Column("Id", look="tight lead"),
-        Column("Claim"),
-        Column("This study", look="tight"),
-        Column("Switch changed", look="tight"),
-    )
-    return table(f"{switch.name}-verdicts", columns, rows, caption="Verdicts that change")
-
-
-def _number_table(switch: Switch, numbers: pd.DataFrame) -> Html:
-    rows = []
-    for row in numbers.to_dict("records"):
-        cells: list[Cell | Html | str] = [row["metric"], row["method"]]
-        cells += [_step(row, name, write) for name, (_, write) in _NUMBERS.items()]
-        rows.append(Row(cells))
-    columns = (
-        Column("Metric", look="lead"),
-        Column("Method"),
-        *(Column(heading, "number", "number") for heading, _ in _NUMBERS.values()),
-    )
-    caption = (
-        "The main comparison with BASE on the non-discrete datasets: this study → with the switch changed "
-        "(lower is better)"
-    )
-    return table(f"{switch.name}-numbers", columns, rows, caption=caption)
-
-
-def _step(row: dict[str, Any], name: str, write: Any) -> Cell:
-    """The number before and after, or once if it stays. Sorted by the value after."""
-    before, after = (write(row[f"{name}_{when}"]) for when in ("before", "after"))
-    total = f" of {count(row['datasets_after'])}" if name == "lower_on" else ""
-    key = row[f"{name}_after"]
-    words: Html | str = f"{before}{total}"
-    if before != after:
-        words = joined([f"{before or '–'} → ", tag("strong", f"{after or '–'}{total}")])
-    return Cell(words if before or after else "", "" if is_missing(key) else float(key))
-
-
-def disagreements_markdown(readings: Readings, key_numbers: pd.DataFrame, by_dataset: pd.DataFrame) -> str:
-    """The page as Markdown."""
-    study, changes = readings.study, readings.changed_by_switch
-    lines = [
-        "# Disagreements",
-        "",
-        *([f"**{study.demonstration}**", ""] if study.demonstration else []),
-        "Each switch is changed alone, everything else as in this study. "
-        f"Protocol: {escape_markdown(study.protocol)}. {study.basis}.",
-        "",
-    ]
-    for switch in in_order():
-        found, numbers = changes[switch.name], before_and_after(key_numbers, switch.name)
-        changed = _changed_rows(numbers)
-        lines += [
+    return Block(
+        section(switch.name, heading, *filter(None, html)),
+        (
             f"## {switch.row}. {escape_markdown(switch.topic)} (`{switch.name}`)",
             "",
-            f"- As the paper says: {escape_markdown(switch.paper.words)}",
-            f"- As released: {escape_markdown(switch.released.words)}",
-            f"- Why it matters: {escape_markdown(switch.why)}",
-            f"- This study follows: {switch.setting(study.settings)}; the switch acts {switch.acts}",
-            *([f"- {escape_markdown(_affected_words(switch, study))}"] if _affected_words(switch, study) else []),
-            *([] if study.demonstration else [f"- {_verdict_words(found, switch)}"]),
-            f"- {_number_words(numbers, changed)}",
-            *(
-                [f"- **{QUESTION}** {escape_markdown(sd_answer(key_numbers, study))}"]
-                if switch.name == "sd" and not study.demonstration
-                else []
-            ),
+            *(f"- {line}" for line in told_lines),
             "",
-        ]
-        if len(found.changed):
-            renamed = found.changed.rename(
-                columns={"id": "Id", "claim": "Claim", "before": "This study", "after": "Switch changed"}
-            )
-            lines.append(to_markdown(renamed, "Verdicts that change"))
-        if len(changed):
-            lines.append(to_markdown(_markdown_numbers(changed), "Numbers of the main comparison that change"))
-        if len(differences := largest(by_dataset, switch.name)) and not study.demonstration:
-            lines.append(markdown_table(differences, DATASET_COLUMNS, CAPTION))
-    return "\n".join(lines)
+            *(*claims.lines, *steps.lines, *datasets.lines),
+        ),
+    )
 
 
-def _markdown_numbers(changed: pd.DataFrame) -> pd.DataFrame:
-    shown = {"Metric": changed["metric"], "Method": changed["method"]}
-    for name, (heading, write) in _NUMBERS.items():
-        pairs = zip(changed[f"{name}_before"], changed[f"{name}_after"], strict=True)
-        written = [(write(before), write(after)) for before, after in pairs]
-        shown[heading] = [before if before == after else f"{before} → {after}" for before, after in written]
-    return pd.DataFrame(shown)
+_CLAIMS = (
+    Shown("Id", lambda row: row["id"], html=lambda row: claim_links([row["id"]], "scorecard.html"), look="tight lead"),
+    Shown("Claim", lambda row: row["claim"]),
+    Shown("This study", lambda row: row["before"], html=lambda row: badge(row["before"]), look="tight"),
+    Shown("Switch changed", lambda row: row["after"], html=lambda row: badge(row["after"]), look="tight"),
+)
+
+
+def _step(heading: str, name: str, write: Callable[[Any], str]) -> Shown:
+    """A column of a number before and after, or once if it stays; sorted by the value after."""
+
+    def both(row: dict[str, Any]) -> tuple[str, str]:
+        return write(row[f"{name}_before"]), write(row[f"{name}_after"])
+
+    def written(row: dict[str, Any]) -> str:
+        before, after = both(row)
+        return before if before == after else f"{before} → {after}"
+
+    def html(row: dict[str, Any]) -> Content:
+        before, after = both(row)
+        if not (before or after):
+            return ""
+        total = f" of {count(row['datasets_after'])}" if name == "lower_on" else ""
+        if before == after:
+            return f"{before}{total}"
+        return joined([f"{before or '–'} → ", tag("strong", f"{after or '–'}{total}")])
+
+    return Shown(heading, written, f"{name}_after", html)
+
+
+# The numbers of the main comparison that are shown before and after.
+_STEPS = (
+    plain("Metric", "metric"),
+    plain("Method", "method"),
+    _step("Median difference", "median_relative_difference", percent),
+    _step("Median Cohen's d", "median_cohens_d", number),
+    _step("Lower on", "lower_on", count),
+    _step("Mean rank", "mean_rank", number),
+    _step("Rank of baseline", "baseline_mean_rank", number),
+    _step("Holm", "p_holm", p_value),
+)

@@ -5,15 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from qrt.atomic import write_text
+from qrt.engine.split import MAX_ROWS, part_sizes
+from qrt.errors import UserError
 from qrt.text.page import Html, document, link, paragraph, section, tag
 from qrt.text.words import counted, is_missing, listed, number
 from qrt_study.data.own_data_words import own_data_sentences
+from qrt_study.data.record import read_record
 from qrt_study.pages.value_table import Shown, numbers, value_table, with_error
-from qrt_study.statistics.own_data import OwnStatistics
+from qrt_study.plan.config import StudyConfig
+from qrt_study.plan.protocol import describe
+from qrt_study.results.layout import prepared_data
+from qrt_study.results.tuning import tuned
+from qrt_study.running.study_files import StudyFiles
+from qrt_study.statistics.own_data import OwnStatistics, own_statistics
 
 METHODS = {
     "BASE": "the plain network, trained on all rows that the others keep for training and calibration",
@@ -83,7 +93,11 @@ def findings(report: OwnReport) -> list[str]:
         for row in failed.to_dict("records")
     ]
     if best := recommended(report.statistics):
-        sentences.append(f"Predictions for new rows: qrt predict --method {best} ... (docs/using.md).")
+        scale = ", after the target is put on that scale" if report.record.get("target_transform") == "log1p" else ""
+        sentences.append(
+            f"Predictions for new rows: qrt predict --method {best} ... (docs/using.md), which prepares the table in "
+            f"the same way, given the same drop, categorical and drop_few_valued{scale}."
+        )
     if report.splits == 1:
         sentences.append("One split says nothing about noise: set splits: [0, 1, 2, 3, 4] for an answer.")
     return sentences
@@ -214,3 +228,42 @@ def _text_table(scores: pd.DataFrame) -> list[str]:
     rows += [[one.write(record) for one in _TABLE] for record in scores.to_dict("records")]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  " + "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+
+
+def write_own_data(datasets: list[str], *, study: StudyConfig, out: Path) -> None:
+    """Report which method predicts the user's own data best, and how sure that is: page, text and tables in `out`."""
+    files = StudyFiles(study)
+    experiments = [files.plan.experiments[name] for name in files.own_data_experiments]
+    if not datasets or not experiments:
+        raise UserError(
+            "there is nothing to compare: the configuration has no own_datasets, or no method of the main comparison; "
+            "docs/data.md says how data of your own joins the study"
+        )
+    reports = []
+    for dataset in datasets:
+        record = read_record(Path(prepared_data(dataset)))
+        train_rows, _, _, test_rows = part_sizes(min(record.get("rows", 0), MAX_ROWS))
+        runs = files.read(files.places(files.own_data_experiments, [dataset], [0]), "runs").to_pandas()
+        methods = tuned(runs, experiments, study.protocol)
+        statistics = own_statistics(
+            dataset, methods, study.protocol, list(METHODS), test_share=test_rows / max(train_rows, 1)
+        )
+        table = out / f"own_data/{dataset}.csv"
+        write_text(table, statistics.scores.to_csv(index=False))
+        written = (
+            f"{out}/own_data.html",
+            f"{out}/own_data.txt",
+            str(table),
+            f"{out}/own_data.csv",
+            files.layout.networks_of(dataset),
+            prepared_data(dataset),
+        )
+        reports.append(OwnReport(dataset, record, statistics, test_rows, written))
+    comparisons = pd.concat([report.statistics.comparisons for report in reports], ignore_index=True)
+    write_text(out / "own_data.csv", comparisons.to_csv(index=False))
+    basis = f"Protocol: {describe(study.scenario, study.protocol)}."
+    trial = (
+        f"A trial: {study.training_words}. Train as long as the paper did before you choose." if study.is_short else ""
+    )
+    write_text(out / "own_data.html", own_data_page(reports, basis, trial))
+    write_text(out / "own_data.txt", own_data_text(reports, basis, trial))

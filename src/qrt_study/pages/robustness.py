@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pandas as pd
-
-from qrt.text.formats import escape_markdown
-from qrt.text.page import Html, document, filters, paragraph, section
+from qrt.text.page import Content
 from qrt.text.words import MINUS, count, counted, listed, p_value
+from qrt_study.pages.block import Page, answers, filtered, page, part, values, words
 from qrt_study.pages.study_words import StudyWords
-from qrt_study.pages.value_table import (
-    Shown,
-    markdown_table,
-    numbers,
-    plain,
-    range_of,
-    value_table,
-    with_error,
-    yes_or_no,
-)
+from qrt_study.pages.value_table import Shown, numbers, plain, range_of, with_error, yes_or_no
 from qrt_study.statistics.robustness import CONTINUOUS, DISCRETE_TARGETS, Robustness
 from qrt_study.statistics.seeds import COMPARISONS
 
@@ -30,7 +17,6 @@ EXPLANATION = (
 )
 NOTHING = "There are no results of the main comparison yet."
 _SUMMARY_CAPTION = "On how many datasets the method has the lower value, by the mean and by the median over splits"
-_PER_DATASET_CAPTION = "Test metrics, difference over splits"
 _HEADLINE = COMPARISONS[0]
 
 
@@ -70,11 +56,11 @@ def findings(statistics: Robustness) -> list[str]:
     for targets in (DISCRETE_TARGETS, CONTINUOUS):
         found = [(metric, rows.loc[(metric, targets)]) for metric in ("NLL", "CRPS") if (metric, targets) in rows.index]
         if found:
-            words = [
+            told = [
                 f"{metric} on {row['lower']} of {counted(row['datasets'], 'dataset')} ({p_value(row['p_value'])})"
                 for metric, row in found
             ]
-            sentences.append(f"With {targets} targets {method} is below {baseline} in {listed(words)}.")
+            sentences.append(f"With {targets} targets {method} is below {baseline} in {listed(told)}.")
     decided = [
         f"{row['one_split_decides']} of {counted(row['datasets'], 'dataset')} for {metric}"
         for (metric, targets), row in rows.iterrows()
@@ -85,55 +71,33 @@ def findings(statistics: Robustness) -> list[str]:
     return sentences
 
 
-def robustness_page(statistics: Robustness, study: StudyWords) -> str:
+def robustness_page(statistics: Robustness, study: StudyWords) -> Page:
     """The page."""
-    lede = f"Discrete targets, and single splits. Protocol: {study.protocol}. {study.basis}."
-    parts: list[Html] = [paragraph(EXPLANATION)]
-    if len(statistics.per_dataset):
-        parts += [paragraph(sentence, class_="answer") for sentence in findings(statistics)]
-        table = value_table("comparisons", statistics.summary, _SUMMARY, _SUMMARY_CAPTION)
-        parts.append(section("summary", "Over datasets", table))
-        parts.append(section("datasets", "Dataset by dataset", *_datasets(statistics.per_dataset)))
-    else:
-        parts.append(paragraph(NOTHING))
-    return document(
-        "Robustness", lede, *parts, file="robustness.html", pages=study.pages, demonstration=study.demonstration
+    about, table = "Discrete targets, and single splits.", statistics.per_dataset
+    if not len(table):
+        return page("Robustness", about, study, words(EXPLANATION), words(NOTHING))
+    facts = {
+        "metric": table["metric"],
+        "pair": table["method"] + "-" + table["baseline"],
+        "targets": table["targets"],
+        "decides": table["one_split_decides"].map(yes_or_no),
+    }
+    buttons: list[tuple[str, str, Content]] = [
+        *(("metric", metric, metric) for metric in table["metric"].unique()),
+        *(("pair", f"{method}-{base}", f"{method} {MINUS} {base}") for method, base in COMPARISONS),
+        *(("targets", targets, f"{targets} targets") for targets in table["targets"].unique()),
+        ("decides", "yes", "one split decides the sign"),
+    ]
+    return page(
+        "Robustness",
+        about,
+        study,
+        words(EXPLANATION),
+        answers(findings(statistics)),
+        part("summary", "Over datasets", values("comparisons", statistics.summary, _SUMMARY, _SUMMARY_CAPTION)),
+        part(
+            "datasets",
+            "Dataset by dataset",
+            filtered("values", table, _PER_DATASET, "Test metrics, difference over splits", facts, buttons),
+        ),
     )
-
-
-def _datasets(per_dataset: pd.DataFrame) -> list[Html]:
-    records: list[dict[str, Any]] = per_dataset.to_dict("records")
-    facts = [
-        {
-            "metric": row["metric"],
-            "pair": f"{row['method']}-{row['baseline']}",
-            "targets": row["targets"],
-            "decides": yes_or_no(row["one_split_decides"]),
-        }
-        for row in records
-    ]
-    buttons: list[tuple[str, str, Html | str | float]] = [
-        ("metric", metric, metric) for metric in per_dataset["metric"].unique()
-    ]
-    buttons += [("pair", f"{method}-{base}", f"{method} {MINUS} {base}") for method, base in COMPARISONS]
-    buttons += [("targets", targets, f"{targets} targets") for targets in per_dataset["targets"].unique()]
-    buttons.append(("decides", "yes", "one split decides the sign"))
-    return [
-        filters("values", "datasets", buttons),
-        value_table("values", per_dataset, _PER_DATASET, _PER_DATASET_CAPTION, facts),
-    ]
-
-
-def robustness_markdown(statistics: Robustness, study: StudyWords) -> str:
-    """The page as Markdown."""
-    lines = ["# Robustness", ""]
-    if study.demonstration:
-        lines += [f"**{study.demonstration}**", ""]
-    lines += [f"Protocol: {escape_markdown(study.protocol)}. {study.basis}.", "", EXPLANATION, ""]
-    if not len(statistics.per_dataset):
-        return "\n".join([*lines, NOTHING, ""])
-    lines += [*(f"- {escape_markdown(sentence)}" for sentence in findings(statistics)), "", "## Over datasets", ""]
-    lines.append(markdown_table(statistics.summary, _SUMMARY, _SUMMARY_CAPTION))
-    lines += ["## Dataset by dataset", ""]
-    lines.append(markdown_table(statistics.per_dataset, _PER_DATASET, _PER_DATASET_CAPTION))
-    return "\n".join(lines)

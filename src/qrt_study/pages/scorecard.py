@@ -22,6 +22,7 @@ from qrt.text.page import (
 )
 from qrt.text.words import counted, listed, text
 from qrt_study.data.sheet import paper_datasets
+from qrt_study.pages.block import Page
 from qrt_study.pages.claim_card import (
     SYMBOLS,
     badge,
@@ -76,7 +77,7 @@ def scorecard_csv(readings: Readings) -> pd.DataFrame:
     )
 
 
-def scorecard_page(readings: Readings, frozen: str = "") -> str:
+def scorecard_page(readings: Readings, frozen: str = "") -> Page:
     """The page: abstract and conclusion, then all passages, folded, then what the verdicts depend on.
 
     `frozen` says whether the claims are those that were frozen, with their checksum.
@@ -90,7 +91,7 @@ def scorecard_page(readings: Readings, frozen: str = "") -> str:
         f"{counted(study.splits, 'split')}"
     )
     lede = f"What holds of “{PAPER}”: {counted(len(own), 'claim')}, {judged}. Protocol: {study.protocol}."
-    return document(
+    html = document(
         "Scorecard",
         lede,
         _first_claims(first, readings),
@@ -103,6 +104,7 @@ def scorecard_page(readings: Readings, frozen: str = "") -> str:
         pages=study.pages,
         demonstration=study.demonstration,
     )
+    return Page(html, _markdown(readings, frozen))
 
 
 def _first_claims(first: pd.DataFrame, readings: Readings) -> Html:
@@ -189,20 +191,18 @@ def _legend() -> Html:
 
 
 def _dependence(readings: Readings) -> Html:
-    rows = []
-    for name, found in readings.changed_by_switch.items():
-        switch = SWITCHES[name]
-        rows.append(
-            Row(
-                [
-                    Cell(switch.row, float(switch.row)),
-                    link(f"disagreements.html#{name}", switch.topic),
-                    tag("code", name),
-                    Cell(_changed_words(found), float(len(found.changed)) if found.judged else ""),
-                    claim_links(list(found.changed["id"])),
-                ]
-            )
+    rows = [
+        Row(
+            [
+                Cell(SWITCHES[name].row, float(SWITCHES[name].row)),
+                link(f"disagreements.html#{name}", SWITCHES[name].topic),
+                tag("code", name),
+                Cell(_changed_words(found), float(len(found.changed)) if found.judged else ""),
+                claim_links(list(found.changed["id"])),
+            ]
         )
+        for name, found in readings.changed_by_switch.items()
+    ]
     columns = (
         Column("Row", "number", "number"),
         Column("Disagreement", look="lead"),
@@ -255,8 +255,7 @@ def _gallery(own: pd.DataFrame, study: StudyWords) -> Html:
     return section("figures", "By figure", tag("div", *cards, class_="gallery"))
 
 
-def scorecard_markdown(readings: Readings, frozen: str = "") -> str:
-    """The scorecard as Markdown."""
+def _markdown(readings: Readings, frozen: str) -> str:
     study, claims = readings.study, scorecard_csv(readings)
     summary = [f"- {escape_markdown(line)}" for line in (TITLE, *summary_lines(readings))]
     legend = [f"- {SYMBOLS[verdict]} **{verdict}**: {escape_markdown(MEANINGS[verdict])}" for verdict in VERDICTS]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
-from qrt.text.formats import escape_markdown
-from qrt.text.page import Html, document, filters, paragraph, picture_of, section
+from qrt.text.page import Content, Html, picture_of
 from qrt.text.words import MINUS, count, counted, is_missing, listed, number, percent, text, two_decimals
+from qrt_study.pages.block import Block, Page, filtered, page, part, values, words
 from qrt_study.pages.study_words import StudyWords
-from qrt_study.pages.value_table import Shown, markdown_table, numbers, plain, range_of, value_table, with_error
+from qrt_study.pages.value_table import Shown, numbers, plain, range_of, with_error, yes_or_no
 from qrt_study.statistics.seeds import COMPARISONS, SeedStatistics
 
 HEADLINE = ("NLL", *COMPARISONS[0])  # what the words tell first
@@ -94,12 +92,12 @@ def _difference(method: str, baseline: str) -> str:
 def basis_sentence(statistics: SeedStatistics) -> str:
     """How many datasets the page is based on, and which are left out."""
     known, left = len(statistics.datasets), statistics.left_out
-    words = (
+    based_on = (
         f"Based on {counted(known, 'dataset')} with up to {counted(statistics.seeds, 'seed')}." if known else NOTHING
     )
     if not left:
-        return words
-    return f"{words} Left out, since only one seed is finished: {listed(left)}."
+        return based_on
+    return f"{based_on} Left out, since only one seed is finished: {listed(left)}."
 
 
 def findings(statistics: SeedStatistics) -> str:
@@ -109,85 +107,67 @@ def findings(statistics: SeedStatistics) -> str:
     if row is None:
         return ""
     metric, difference = HEADLINE[0], _difference(*HEADLINE[1:])
-    words = [f"For the test {metric}, {difference}:"]
+    told = [f"For the test {metric}, {difference}:"]
     if not is_missing(row["seed_share"]):
-        words.append(
+        told.append(
             f"the seed makes up {percent(row['seed_share'])} of the variance of a single run's difference "
             f"(median over {counted(row['datasets'], 'dataset')}), the split the rest."
         )
     if not is_missing(row["spread_ratio"]):
-        words.append(
+        told.append(
             f"From seed to seed the mean over splits moves by {number(row['spread_ratio'], 2)} of the standard error "
             "that a single seed reports."
         )
     if row["conclusions"]:
-        words.append(
+        told.append(
             f"A single seed concludes the same as all seeds together in {row['same_as_all']} of "
             f"{counted(row['conclusions'], 'case')} ({percent(row['same_as_all_share'])}), "
             f"and the opposite in {row['opposite']}."
         )
     if row["seed0_tested"]:
-        words.append(
+        told.append(
             f"Seed 0 does so on {row['seed0_same']} of {counted(row['seed0_tested'], 'dataset')}; of the "
             f"{row['seed0_decided']} on which it says better or worse, all seeds say the same on "
             f"{row['seed0_survives']}."
         )
     if row["compared_with_seed0"]:
-        words.append(
-            f"Another seed concludes the same as seed 0 in {percent(row['same_as_seed0_share'])} of the cases."
-        )
-    return " ".join(words)
+        told.append(f"Another seed concludes the same as seed 0 in {percent(row['same_as_seed0_share'])} of the cases.")
+    return " ".join(told)
 
 
-def seeds_page(statistics: SeedStatistics, study: StudyWords, picture: bytes = b"") -> str:
+def seeds_page(statistics: SeedStatistics, study: StudyWords, picture: bytes = b"") -> Page:
     """The page. `picture` is the PNG of `qrt_study.figures.seeds.draw_seeds`; it becomes part of the page."""
-    lede = f"What another random start changes. Protocol: {study.protocol}. {study.basis}."
-    parts: list[Html] = [paragraph(EXPLANATION), paragraph(basis_sentence(statistics))]
-    if len(statistics.per_dataset):
-        parts.append(paragraph(findings(statistics), class_="answer"))
-        if picture:
-            words = "Means over splits of each seed and of all seeds, for each dataset, and the published values"
-            parts.append(picture_of(picture, words))
-        parts.append(section("summary", "Over datasets", _summary(statistics)))
-        parts.append(section("datasets", "Dataset by dataset", *_datasets(statistics.per_dataset)))
-    return document("Seeds", lede, *parts, file="seeds.html", pages=study.pages, demonstration=study.demonstration)
-
-
-def _summary(statistics: SeedStatistics) -> Html:
-    return value_table("comparisons", statistics.summary, _SUMMARY, _SUMMARY_CAPTION)
-
-
-def _datasets(per_dataset: pd.DataFrame) -> list[Html]:
-    facts = [
-        {
-            "metric": row["metric"],
-            "pair": f"{row['method']}-{row['baseline']}",
-            "changed": "yes" if row["conclusion"] != row["seed0_conclusion"] else "no",
-        }
-        for row in per_dataset.to_dict("records")
+    about, table = "What another random start changes.", statistics.per_dataset
+    first = words(EXPLANATION), words(basis_sentence(statistics))
+    if not len(table):
+        return page("Seeds", about, study, *first)
+    differs = table["conclusion"].fillna("") != table["seed0_conclusion"].fillna("")
+    facts = {
+        "metric": table["metric"],
+        "pair": table["method"] + "-" + table["baseline"],
+        "changed": differs.map(yes_or_no),
+    }
+    buttons: list[tuple[str, str, Content]] = [
+        *(("metric", metric, metric) for metric in table["metric"].unique()),
+        *(("pair", f"{method}-{baseline}", _difference(method, baseline)) for method, baseline in COMPARISONS),
+        ("changed", "yes", "seed 0 concludes otherwise"),
     ]
-    buttons: list[tuple[str, str, Html | str | float]] = [
-        ("metric", metric, metric) for metric in per_dataset["metric"].unique()
-    ]
-    buttons += [("pair", f"{method}-{baseline}", _difference(method, baseline)) for method, baseline in COMPARISONS]
-    buttons.append(("changed", "yes", "seed 0 concludes otherwise"))
-    return [
-        paragraph(COLUMNS_REMARK, class_="remark"),
-        filters("values", "datasets", buttons),
-        value_table("values", per_dataset, _PER_DATASET, _PER_DATASET_CAPTION, facts),
-    ]
-
-
-def seeds_markdown(statistics: SeedStatistics, study: StudyWords) -> str:
-    """The page as Markdown."""
-    lines = ["# Seeds", ""]
-    if study.demonstration:
-        lines += [f"**{study.demonstration}**", ""]
-    lines += [f"Protocol: {escape_markdown(study.protocol)}. {study.basis}.", "", EXPLANATION, ""]
-    lines += [escape_markdown(basis_sentence(statistics)), ""]
-    if len(statistics.per_dataset):
-        lines += [escape_markdown(findings(statistics)), "", "## Over datasets", ""]
-        lines.append(markdown_table(statistics.summary, _SUMMARY, "Medians and counts over datasets"))
-        lines += ["## Dataset by dataset", "", COLUMNS_REMARK, ""]
-        lines.append(markdown_table(statistics.per_dataset, _PER_DATASET, _PER_DATASET_CAPTION))
-    return "\n".join(lines)
+    shown = "Means over splits of each seed and of all seeds, for each dataset, and the published values"
+    over_datasets = values(
+        "comparisons", statistics.summary, _SUMMARY, _SUMMARY_CAPTION, written="Medians and counts over datasets"
+    )
+    return page(
+        "Seeds",
+        about,
+        study,
+        *first,
+        words(findings(statistics), class_="answer"),
+        Block(picture_of(picture, shown) if picture else Html("")),
+        part("summary", "Over datasets", over_datasets),
+        part(
+            "datasets",
+            "Dataset by dataset",
+            words(COLUMNS_REMARK, class_="remark"),
+            filtered("values", table, _PER_DATASET, _PER_DATASET_CAPTION, facts, buttons),
+        ),
+    )

@@ -40,13 +40,14 @@ class StudyWords:
     has_own_data: bool = False
     figures: tuple[str, ...] = ()  # artifacts whose files lie beside the pages
     demonstration: str = ""  # what is said of a demonstration: short training, or none of the paper's datasets
+    more_pages: Mapping[str, str] = field(default_factory=dict)  # of extensions, on their own menus
     affected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # switch -> the only datasets it concerns
 
     @property
     def pages(self) -> dict[str, str]:
         """The pages that the study has, for their menu: file -> name."""
         seeds = SEEDS_PAGE if self.seeds > 1 else {}
-        return PAGES | seeds | (OWN_DATA_PAGE if self.has_own_data else {})
+        return PAGES | seeds | (OWN_DATA_PAGE if self.has_own_data else {}) | dict(self.more_pages)
 
     @property
     def basis(self) -> str:

@@ -9,16 +9,21 @@ import numpy as np
 import pandas as pd
 
 from qrt.text.formats import to_markdown
-from qrt.text.page import Cell, Column, Html, Row, table
+from qrt.text.page import Cell, Column, Content, Html, Row, table
 from qrt.text.words import interval, is_missing, number, text
 
 
 class Shown(NamedTuple):
-    """A column of a table: how a record is written, and the value of the record that it is sorted by (a number)."""
+    """A column of a table: how a record is written, and the value of the record that it is sorted by (a number).
+
+    `html`: how it is written in HTML, if otherwise.
+    """
 
     heading: str
     write: Callable[[dict[str, Any]], str]
     key: str = ""
+    html: Callable[[dict[str, Any]], Content] | None = None
+    look: str | None = None  # class of its cells, if another than usual
 
 
 def plain(heading: str, column: str, write: Callable[[Any], str] = text) -> Shown:
@@ -69,12 +74,15 @@ def value_table(
 ) -> Html:
     """The values as a table of a page; `facts` of each row are for the buttons of a filter (`pages.page.Row`)."""
     columns = [
-        Column(one.heading, "number", "number") if one.key else Column(one.heading, look="" if place else "lead")
+        Column(one.heading, "number" if one.key else "text", usual if one.look is None else one.look)
         for place, one in enumerate(shown)
+        for usual in ["number" if one.key else "" if place else "lead"]
     ]
     rows = []
     for place, record in enumerate(values.to_dict("records")):
-        cells = [Cell(one.write(record), _sort_key(record[one.key]) if one.key else None) for one in shown]
+        cells = [
+            Cell((one.html or one.write)(record), _sort_key(record[one.key]) if one.key else None) for one in shown
+        ]
         rows.append(Row(cells, facts=facts[place] if facts else {}))
     return table(name, columns, rows, caption=caption)
 

@@ -1,4 +1,4 @@
-"""The figures, tables and comparisons of the study as data. What a kind of figure does: `qrt_study.figures.kinds`."""
+"""The figures, tables and comparisons of the study as data. Kinds of figures: `qrt_study.figures.kinds`."""
 
 from __future__ import annotations
 
@@ -205,9 +205,15 @@ ARTIFACTS: dict[str, Artifact] = {
 }
 FIGURES = {name: artifact for name, artifact in ARTIFACTS.items() if artifact.kind != "table"}
 TABLES = tuple(name for name, artifact in ARTIFACTS.items() if artifact.kind == "table")
-PAGES = ("scorecard", "disagreements", "agreement", "robustness", "seeds", "own_data")
+PAGES = ("scorecard", "disagreements", "agreement", "robustness", "seeds", "own_data", "gains", "coverage")
 RESULTS = "results"  # the result tables, in `draw:`
-_GROUPS = {"figures": tuple(FIGURES), "tables": TABLES, "pages": PAGES, RESULTS: (RESULTS,)}
+EXPLORER = "explorer"  # one page on all protocols
+ARTICLE = "article"  # about the published results under both protocols
+ARTICLE_READS = (
+    *(f"{name}.csv" for name in ("scorecard", "disagreements", "disagreements_by_dataset", "agreement", "robustness")),
+    *("seeds.csv", "table2_times.csv", "table3_datasets.csv", "fig03_main.png", "agreement.png"),
+)
+_GROUPS = {"figures": tuple(FIGURES), "tables": TABLES, "pages": (*PAGES, EXPLORER), RESULTS: (RESULTS,)}
 
 
 def _with_more(figure: str, title: str, *more: Compared) -> Artifact:
@@ -227,11 +233,57 @@ CLAIM_COMPARISONS: dict[str, Artifact] = {
         "fig08_base_models", "QRTC on four base models, with BASE-MLP-1", Compared("main_mlp_1", "BASE", "BASE-MLP-1")
     ),
 }
+_PREDICTED = MethodComparison(
+    tuple(Compared("main", name, name) for name in ("QRC", "QREGC", "QRT", "QRTC")), dataset_set="all"
+)
+# Comparisons that the paper does not have, of scores that are computed from predictions.
+EXTENSIONS: dict[str, Artifact] = {
+    "gains": Artifact("Extension", "what gain it is: calibration or a better network", "gains", _PREDICTED),
+    "coverage": Artifact("Extension", "for whom it is calibrated", "coverage", _PREDICTED),
+}
 # All that `python -m qrt_study compare` computes.
-COMPARISONS: dict[str, Artifact] = FIGURES | CLAIM_COMPARISONS
+COMPARISONS: dict[str, Artifact] = FIGURES | CLAIM_COMPARISONS | EXTENSIONS
 
 # What tells BASE, QRC, QRT and QRTC apart in figures of single datasets.
 EXAMPLE_EXPERIMENTS = ("main", "base_train")
+
+
+# Result tables that figures of a kind are drawn from, besides tuned methods.
+_TABLES = {
+    "decomposition": ("curves",),
+    "per_epoch": ("curves",),
+    "densities": ("predictions",),
+    "maps": ("maps", "sample"),
+    "gains": ("scores", "conditional"),
+    "coverage": ("scores", "conditional"),
+}
+
+
+@dataclass(frozen=True)
+class RequiredResults:
+    """The results that the numbers of a figure or comparison are computed from.
+
+    `examples`: the figure shows `datasets` alone and needs nothing else of the study, neither other datasets nor other
+    experiments than EXAMPLE_EXPERIMENTS.
+    """
+
+    datasets: tuple[str, ...] = ()  # whose records are read
+    experiments: tuple[str, ...] = ()  # whose tuned methods are read
+    tables: tuple[str, ...] = ()  # result tables besides `methods`
+    examples: bool = False
+
+
+def required_results(artifact: Artifact, datasets: Sequence[str]) -> RequiredResults:
+    """What a figure or comparison needs in a study of these datasets."""
+    tables = _TABLES.get(artifact.kind, ())
+    if artifact.datasets:
+        return RequiredResults(artifact.shown(datasets), tables=tables, examples=True)
+    if artifact.kind in EXTENSIONS:
+        return RequiredResults(tuple(datasets), tables=tables)
+    if artifact.kind == "maps":
+        return RequiredResults(tables=tables)  # of simulated PITs
+    experiments = artifact.comparison.experiments if artifact.comparison else EXAMPLE_EXPERIMENTS
+    return RequiredResults(tuple(datasets), experiments, tables)
 
 
 def is_example(dataset: str) -> bool:
@@ -256,7 +308,8 @@ def artifacts_by_name(names: Iterable[str]) -> tuple[tuple[str, ...], list[str]]
 
     Known are groups (`all`, `figures`, ...), pages, and figures and tables by number (`fig03`, `fig3`) or name.
     """
-    every = (*ARTIFACTS, *PAGES, RESULTS)
+    whole = (EXPLORER, ARTICLE)
+    every = (*ARTIFACTS, *PAGES, RESULTS, *whole)
     short = {short_target(name): (name,) for name in ARTIFACTS}
     known = {"all": every} | _GROUPS | {name: (name,) for name in every} | short
     chosen: set[str] = set()
@@ -266,6 +319,6 @@ def artifacts_by_name(names: Iterable[str]) -> tuple[tuple[str, ...], list[str]]
         if asked in known:
             chosen.update(known[asked])
         else:
-            hint = did_you_mean(name, known) or f"; known are {', '.join([*short, *PAGES, 'all', *_GROUPS])}"
+            hint = did_you_mean(name, known) or f"; known are {', '.join([*short, *PAGES, *whole, 'all', *_GROUPS])}"
             problems.append(f"draw: there is no figure, table or page {name!r}{hint}")
     return tuple(name for name in every if name in chosen), problems

@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from qrt.errors import UserError
 from qrt.text.suggestion import did_you_mean
+from qrt.text.terminal import printable
 from qrt_study.data.embedded import EMBEDDED
 from qrt_study.data.sheet import paper_datasets
 from qrt_study.plan.artifacts import artifacts_by_name
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import jsonschema  # jobs know the study without checking it again
 
 MIRROR_VARIABLE = "QRT_MIRROR"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")  # of a dataset: part of paths and of shell commands
+_LARGEST = 100_000  # entries of a configuration
 _NO_FACTS = ("own_datasets", "mirror", "sources", "draw")
 ARCHIVE = "replication/results"  # the published results, in the project
 _TUNED_GRIDS = ("bandwidth_grid", "lambda_grid")  # rows 6 and 7 of docs/protocol.md, section 8
@@ -50,7 +50,7 @@ class StudyConfig:
     training: dict[str, int]
     scope: str  # main, published or everything
     coarse_jobs: bool  # one job per dataset and split instead of one per family
-    keep_outputs: bool  # whether what the networks say is kept after its evaluation
+    keep_outputs: bool  # whether the networks' outputs are kept after their evaluation
     networks: str  # new (all are trained), published (none is), or extend (those that are not published)
     published: bool  # whether figures show the published values beside ours
     draw: tuple[str, ...]  # figures, tables and pages that a call without a target makes
@@ -149,6 +149,8 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
     All problems found are told in one message (UserError).
     """
     try:
+        if _is_larger(raw, _LARGEST):
+            raise UserError(_summary([f"it has more than {_LARGEST:,} entries (YAML aliases count each time)"]))
         raw = without_texts(raw, schema)
         # Python refuses to print an integer of thousands of digits, so these come before the schema has its say.
         problems = [f"{where}: should be a finite number" for where in _infinite(raw)]
@@ -190,6 +192,8 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
         if values is not None
     }
     scenarios = tuple(config["protocols"])
+    as_given: dict[str, Any] = {name: tuple(config[name]) for name in ("sources", "methods", "base_models")}
+    as_given |= {name: config[name] for name in ("scope", "keep_outputs", "networks", "published")}
     return StudyConfig(
         scenarios=scenarios,
         scenario=scenarios[0],
@@ -199,16 +203,10 @@ def load_config(raw: Mapping[str, Any], schema: Mapping[str, Any], root: Path) -
         splits=tuple(map(int, config["splits"])),  # to JSON Schema 1.0 is a whole number too
         seeds=tuple(range(int(config["seeds"]))),
         mirror=mirror_path,
-        sources=tuple(config["sources"]),
-        methods=tuple(config["methods"]),
-        base_models=tuple(config["base_models"]),
+        **as_given,
         grids=grids,
         training={name: int(value) for name, value in config["training"].items()},
-        scope=config["scope"],
         coarse_jobs=config["jobs"] == "coarse",
-        keep_outputs=config["keep_outputs"],
-        networks=config["networks"],
-        published=config["published"],
         draw=draw,
         name=config["name"] or _usual_name(config, schema),
         networks_folder=f"results/networks{_length_of_training(config, schema)}",
@@ -318,10 +316,21 @@ def _resolved(root: Path, path: str) -> Path:
 
 
 def _name_problems(raw: Mapping[str, Any]) -> list[str]:
-    """Names that the schema's pattern lets through: those that are no text, and those that end in a line break."""
+    """Names that the schema's pattern lets through: those that are no text."""
     own = raw.get("own_datasets")
     names = own if isinstance(own, Mapping) else {}
-    return [_bad_name("own_datasets", name) for name in names if not (isinstance(name, str) and _NAME.fullmatch(name))]
+    return [_bad_name("own_datasets", name) for name in names if not isinstance(name, str)]
+
+
+def _is_larger(value: Any, most: int) -> bool:
+    """Whether a tree has more entries: nine levels of YAML aliases are a few hundred bytes and do not end."""
+    left, seen = [value], 0
+    while left and seen <= most:
+        entry = left.pop()
+        inside = [*entry, *entry.values()] if isinstance(entry, Mapping) else entry if isinstance(entry, list) else ()
+        left.extend(inside)
+        seen += 1
+    return seen > most
 
 
 def _infinite(value: Any, where: str = "") -> Iterator[str]:
@@ -392,9 +401,7 @@ _TYPE_WORDS = {
 
 
 def _summary(problems: list[str]) -> str:
-    # What came in is shown, but has no say over the terminal.
-    problems = ["".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in line) for line in problems]
-    problems = list(dict.fromkeys(problems))
+    problems = list(dict.fromkeys(printable(line, keep="") for line in problems))
     if len(problems) == 1:
         return f"Configuration: {problems[0]}."
     lines = "\n".join(f"  - {problem}" for problem in problems)

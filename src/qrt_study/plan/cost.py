@@ -1,4 +1,4 @@
-"""What a training job costs, estimated from rows, features and networks before it runs (docs/cluster.md)."""
+"""What a training job costs, estimated from rows, features and networks before it runs (docs/costs.md)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MS_PER_FEATURE = 0.008  # the first layer
 _MS_PER_CURVE_ROW, _CURVE_ROWS = 0.0015, 8192  # per-epoch records of a network with a map, in an epoch
 # A step of each network of Table 2, trained alone: BASE, QREGC, QRTC, and QRTC with the map of the released code.
 _MS_PER_TIMED_STEP, _MS_PER_TIMED_FEATURE = 33.0, 0.16
-# Memory to ask for: 1.2 to 1.7 times what was measured (docs/cluster.md), and what a cluster counts besides.
+# Memory to ask for: 1.2 to 1.7 times what was measured (docs/costs.md), and what a cluster counts besides.
 FETCHING_MB, PREPARING_MB = 4000, 8000  # for the largest tables, read from text
 MB_OF_SNAKEMAKE = 400  # two of them for a job, 190 MB each
 _MB_TO_START = 500  # Python and PyTorch

@@ -79,13 +79,14 @@ def plan_study(study: StudyConfig) -> Plan:
     What a family trains depends on the grids only, not on which methods or base models are asked for: asking for less
     trains nothing, asking for more trains only what is new.
     """
-    everything = all_experiments(study)
-    members = _members(study)
+    by_model = {model: list(_experiments(model, study)) for model in BASE_MODELS}
+    everything = [experiment for of_model in by_model.values() for experiment in of_model]
+    members = _members(everything, study)
     names = _names(members, study)
     families = {names[kind]: _family(names[kind], members[kind], study, everything) for kind in members}
     experiments, needs = {}, {}
     for model in study.base_models:
-        for experiment in _experiments(model, study):
+        for experiment in by_model[model]:
             asked = tuple(method for method in experiment.methods if method.asked_as in study.methods)
             if asked and in_scope(experiment.name, study.scope):
                 experiments[experiment.name] = replace(experiment, methods=asked)
@@ -101,10 +102,10 @@ def all_experiments(study: StudyConfig) -> list[Experiment]:
     return [experiment for model in BASE_MODELS for experiment in _experiments(model, study)]
 
 
-def _members(study: StudyConfig) -> dict[str, list[Variant]]:
+def _members(experiments: Iterable[Experiment], study: StudyConfig) -> dict[str, list[Variant]]:
     """The networks of every family, by its name without a word on other grids."""
     members: dict[str, dict[Variant, None]] = {}
-    for method in (method for experiment in all_experiments(study) for method in experiment.methods):
+    for method in (method for experiment in experiments for method in experiment.methods):
         for network in method.networks:
             members.setdefault(_family_name(network, study), {})[network] = None
     return {name: sorted(networks) for name, networks in members.items()}
@@ -117,7 +118,10 @@ def _names(members: dict[str, list[Variant]], study: StudyConfig) -> dict[str, s
     """
     usual = PROTOCOLS["released" if study.protocol.kernel_width == "scale" else "paper"]
     protocol = replace(study.protocol, bandwidth_grid=usual.bandwidth_grid, lambda_grid=usual.lambda_grid)
-    expected = _members(replace(study, protocol=protocol, grids=USUAL_GRIDS))
+    if protocol == study.protocol and study.grids == USUAL_GRIDS:
+        return {kind: kind for kind in members}
+    with_usual_grids = replace(study, protocol=protocol, grids=USUAL_GRIDS)
+    expected = _members(all_experiments(with_usual_grids), with_usual_grids)
 
     def name(kind: str) -> str:
         if members[kind] == expected.get(kind):

@@ -29,26 +29,13 @@ class OwnDataset:
     @classmethod
     def from_entry(cls, path: Path, entry: Mapping[str, Any]) -> OwnDataset:
         """The dataset of an entry of `own_datasets`, whose file is at `path`."""
-        return cls(
-            path,
-            entry["target"],
-            tuple(entry["categorical"]),
-            tuple(entry["drop"]),
-            entry["target_transform"],
-            entry["drop_few_valued"],
-            estimated_shape(path) if is_file(path) else (0, 0),
-        )
+        lists = {name: tuple(entry[name]) for name in ("categorical", "drop")}
+        shape = estimated_shape(path) if is_file(path) else (0, 0)
+        return cls(**{**entry, **lists, "path": path, "shape": shape})
 
     def entry(self) -> dict[str, Any]:
         """What fetching needs to know, as JSON has it."""
-        return {
-            "path": str(self.path),
-            "target": self.target,
-            "categorical": list(self.categorical),
-            "drop": list(self.drop),
-            "target_transform": self.target_transform,
-            "drop_few_valued": self.drop_few_valued,
-        }
+        return {name: value for name, value in vars(self).items() if name != "shape"} | {"path": str(self.path)}
 
     def problems(self) -> Iterator[str]:
         """What is wrong with it, beginning with the key: the file, and names of columns that the file does not have."""

@@ -1,1 +1,1 @@
-"""From what the networks say to rows of result tables."""
+"""From the networks' outputs to rows of result tables."""

@@ -1,14 +1,16 @@
 """Finished results as a folder of few, small files that a repository can hold (`results.published_results` reads it).
 
-One Parquet file per dataset and kind of rows (`runs`, `curves`, `predictions`), one per protocol with the times, and
-the records of the datasets. Measured values are rounded to float32 (seven digits), which is far below the noise of a
+One Parquet file per dataset and kind of rows (`runs`, `curves`, `predictions`), one with the predictions of the main
+comparison, one per protocol with the times and with what was computed from predictions, and the records of the
+datasets. Measured values are rounded to float32 (seven digits), which is far below the noise of a
 run; what names a network is exact. `manifest.json` says what is there, how it was computed, and the checksum of each
-file. Packing adds to what is published: networks stay unless their dataset has other data now.
+file and of itself. Packing adds to what is published: networks stay unless their dataset has other data now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,16 +19,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from qrt.atomic import whole_file, write_json
+from qrt.atomic import whole_file
 from qrt.errors import UserError
 from qrt_study.data.record import file_sha256, read_record, write_record
+from qrt_study.inside import path_inside
 from qrt_study.parquet_file import NUMBER, TEXT, read_tables
 from qrt_study.plan.protocol import PROTOCOLS
 from qrt_study.results.layout import Layout, prepared_data, splits_word
-from qrt_study.results.published_results import MANIFEST, PublishedResults
+from qrt_study.results.prediction_file import PredictionFile
+from qrt_study.results.published_results import MANIFEST, PublishedResults, check_manifest
 from qrt_study.results.tables import TABLES
 
 KINDS = ("runs", "curves", "predictions")
+FROM_PREDICTIONS = ("scores", "conditional")
+_FOLDERS = ("networks", "times", "predictions", *FROM_PREDICTIONS, "records")
 CPU_HOURS = ("cpu_hours", "evaluation_cpu_hours", "timing_cpu_hours")  # of the manifest: all that was spent
 SPLITS = (0, 1, 2, 3, 4)  # of the published study
 _MEASURED = ("val_", "test_", "train_", "nll", "alpha_entropy_pit", "pce", "density", "y", "target", "seconds_per_")
@@ -59,6 +65,8 @@ def pack(study: Path, archive: Path, notes: Mapping[str, Any], *, mixed: str = "
     A family of networks is finished on a dataset when it was trained on all splits. Networks of different versions of
     training are refused, unless `mixed` says why they belong together; so are damaged ones.
     """
+    for name in _FOLDERS:
+        path_inside(archive, name)
     before = PublishedResults(archive) if (archive / MANIFEST).is_file() else None
     layout = Layout("results/networks")
     networks = study / layout.networks
@@ -74,18 +82,21 @@ def pack(study: Path, archive: Path, notes: Mapping[str, Any], *, mixed: str = "
     rows["times"] = sum(map(len, times.values()))
     contents = _contents(pa.concat_tables([found["runs"].select(_SUMMARY) for found in tables.values()]), rows, times)
     _refuse_mixture(contents, mixed)
-    written = [
+    check_manifest(study, vars(contents) | {"files": {}})
+    written = _records(study, archive, before)
+    written += [
         _write(archive / "networks" / f"{name}.{kind}.parquet", table)
         for name, found in tables.items()
         for kind, table in found.items()
         if len(table)
     ]
     written += [_write(archive / "times" / f"{name}.parquet", table) for name, table in times.items() if len(table)]
-    written += _records(study, archive)
+    written += _predictions(study, archive, before, contents.datasets)
+    written += [path for kind in FROM_PREDICTIONS for path in _from_predictions(kind, study, archive, before, changed)]
     _remove_others(archive, written)
     manifest = dict(notes) | vars(contents) | {"mixed": mixed}
     manifest["files"] = {str(path.relative_to(archive)): file_sha256(path) for path in sorted(written)}
-    write_json(archive / MANIFEST, manifest)
+    write_record(archive / MANIFEST, manifest)
     return contents
 
 
@@ -107,6 +118,9 @@ def _rows_of_dataset(dataset: str, study: Path, layout: Layout, before: Publishe
     untrained = _place_names(new["runs"].filter(pc.equal(new["runs"]["code"], "")))  # no data, or given up
     new = {kind: _without(untrained, table) for kind, table in new.items()}
     old = {kind: _of_archive(dataset, kind, before) for kind in KINDS}
+    named = {name for table in (*new.values(), *old.values()) for name in table["dataset"].unique().to_pylist()}
+    if named - {dataset}:
+        raise UserError(f"{dataset}: its files have rows of other datasets: {', '.join(map(repr, named - {dataset}))}")
     data = set(new["runs"]["data"].unique().to_pylist())
     if len(data) > 1:
         raise UserError(f"{dataset}: its networks were trained on {len(data)} different versions of the data")
@@ -161,15 +175,44 @@ def _times(protocol: str, study: Path, before: PublishedResults | None, changed:
     return pa.concat_tables([old, new]).sort_by([("dataset", "ascending"), ("split", "ascending")])
 
 
-def _records(study: Path, archive: Path) -> list[Path]:
+def _predictions(study: Path, archive: Path, before: PublishedResults | None, data: Mapping[str, str]) -> list[Path]:
+    """Copy the study's predictions beside those published before; those on data that has changed leave."""
+    kept = {name: Path(file) for name in data if before and (file := before.predictions_file(name))}
+    for path in sorted((study / Layout("results/networks").networks).glob("*/predictions.parquet")):
+        if (name := path.parent.name) in data:
+            kept[name] = archive / "predictions" / f"{name}.parquet"
+            with whole_file(kept[name]) as partial:
+                shutil.copyfile(path, partial)
+    return [file for name, file in kept.items() if PredictionFile(file).described["data"] == data[name]]
+
+
+def _from_predictions(
+    kind: str, study: Path, archive: Path, before: PublishedResults | None, changed: list[str]
+) -> Iterator[Path]:
+    """Write the rows of `scores` or `conditional`: the study's, and published ones of other datasets."""
+    for protocol in PROTOCOLS:
+        networks = study / Layout("results/networks").networks
+        new = _of_study(sorted(networks.glob(f"*/{kind}.{protocol}.parquet")), kind)
+        path = before.from_predictions_file(kind, protocol) if before else None
+        old = before.read(path, kind) if before and path else _of_study([], kind)
+        left = pa.array([*new["dataset"].unique().to_pylist(), *changed], TEXT)
+        table = pa.concat_tables([old.filter(pc.invert(pc.is_in(old["dataset"], left))), new])
+        if len(table):
+            yield _write(archive / kind / f"{protocol}.parquet", table.sort_by("dataset"))
+
+
+def _records(study: Path, archive: Path, before: PublishedResults | None) -> list[Path]:
     """Write the records of the study's datasets beside those published before; an available one is not replaced."""
-    published = {path.stem: path for path in sorted((archive / "records").glob("*.json"))}
-    for path in sorted(study.glob(prepared_data("*"))):
-        record = read_record(path)
-        target = archive / "records" / f"{record['dataset']}.json"
-        if record["status"] == "available" or record["dataset"] not in published:
-            write_record(target, record)
-            published[record["dataset"]] = target
+    listed = [Path(name).stem for name in before.manifest["files"] if name.startswith("records/")] if before else []
+    published = {name: Path(before.record_file(name) or "") for name in listed} if before else {}
+    new = {path.parent.name: read_record(path) for path in sorted(study.glob(prepared_data("*")))}
+    for name, record in new.items():
+        if record["dataset"] != name:
+            raise UserError(f"{study}: the record of {name} is that of {record['dataset']!r}; prepare the data again")
+    for name, record in new.items():
+        if record["status"] == "available" or name not in published:
+            published[name] = archive / "records" / f"{name}.json"
+            write_record(published[name], record)
     return list(published.values())
 
 
@@ -259,7 +302,7 @@ def _refuse_mixture(contents: Contents, mixed: str) -> None:
 def _remove_others(archive: Path, written: Iterable[Path]) -> None:
     """Remove what an earlier call has left and this one did not write."""
     kept = set(written)
-    for folder in ("networks", "times", "records"):
+    for folder in _FOLDERS:
         for path in (archive / folder).glob("*"):
             if path not in kept:
                 path.unlink()

@@ -51,6 +51,10 @@ class Layout:
         """The outputs of the networks of one training job."""
         return f"{self.networks}/{dataset}/seed{seed}/split{split}/{family}.networks.parquet"
 
+    def retrained(self, dataset: str, split: int | str, family: str) -> str:
+        """The outputs of the tuned networks of a published family, trained again."""
+        return f"{self.networks}/{dataset}/seed0/split{split}/{family}.retrained.parquet"
+
     def evaluated(self, dataset: str, seed: int | str, splits: str, family: str, kind: str) -> str:
         """Rows of `runs`, `curves` or `predictions` of one family on these splits (`splits_word`)."""
         return f"{self.networks}/{dataset}/seed{seed}/splits{splits}/{family}.{kind}.parquet"
@@ -58,6 +62,14 @@ class Layout:
     def networks_of(self, dataset: str) -> str:
         """The folder of all networks of a dataset."""
         return f"{self.networks}/{dataset}"
+
+    def predictions(self, dataset: str) -> str:
+        """The mixtures of the main comparison on a dataset, under every protocol."""
+        return f"{self.networks}/{dataset}/predictions.parquet"
+
+    def from_predictions(self, kind: str, protocol: str, dataset: str) -> str:
+        """Rows of `scores` or `conditional` on a dataset, which are computed from predictions."""
+        return f"{self.networks}/{dataset}/{kind}.{protocol}.parquet"
 
     # Tables of a scenario.
     def methods(self, scenario: str, experiment: str, seed: int | str = 0) -> str:
@@ -84,6 +96,16 @@ class Layout:
         """A figure, a table or a page for people."""
         return f"{self.figures}/{scenario}/{name}.{form}"
 
+    @property
+    def explorer(self) -> str:
+        """The page on all protocols."""
+        return f"{self.figures}/explorer.html"
+
+    @property
+    def article(self) -> str:
+        """The article, about both protocols."""
+        return f"{self.figures}/article.pdf"
+
     # Logs.
     def log(self, *place: str) -> str:
         """The log of a job that depends on the study."""
@@ -92,6 +114,10 @@ class Layout:
     def training_log(self, dataset: str, seed: int | str, split: int | str, family: str) -> str:
         """The log of a training job, which does not."""
         return f"logs/train/{self.networks}/{dataset}/seed{seed}/split{split}/{family}.log"
+
+    def retraining_log(self, dataset: str, family: str) -> str:
+        """The log of a training job that is done again."""
+        return f"logs/retrain/{self.networks}/{dataset}/{family}.log"
 
     def evaluation_log(self, dataset: str, seed: int | str, splits: str, family: str) -> str:
         """The log of an evaluation."""

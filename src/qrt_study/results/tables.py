@@ -128,6 +128,42 @@ TIMES = _PLACE | {
     "seconds_per_trained_epoch": (NUMBER, "time per epoch of the paper (docs/protocol.md, row 10)"),
     "seconds_per_selected_epoch": (NUMBER, "time per epoch of the released code; missing if no epoch was selected"),
 }
+_FIFTHS = {
+    f"test_coverage_sd{number}": (NUMBER, f"share inside the 90 % interval, fifth {number} of the predicted SD")
+    for number in range(1, 6)
+}
+SCORES = _PLACE | {
+    "method": (TEXT, "method of the main comparison, as tuned"),
+    "posthoc_on": (TEXT, "what the distribution is built on (row 1): base, or training_map"),
+    "posthoc_map": (TEXT, "post-hoc map on the calibration rows, or none"),
+    "as_tuned": (COUNT, "1: the method itself; 0: another way to take its networks"),
+    "status": (TEXT, "ok; or as for runs"),
+    "as_published": (COUNT, "1: the network has the published test NLL; 0: it was trained on another processor"),
+    "rows": (COUNT, "test rows"),
+    **{f"test_{name}": (NUMBER, f"{meaning}; test rows, original scale") for name, meaning in METRICS.items()},
+    "test_nll_map_gain": (NUMBER, "what the best map of the PITs takes from test_nll, cross-fitted on test rows"),
+    "test_nll_refined": (NUMBER, "test_nll under that map"),
+    "test_crps_miscalibration": (NUMBER, "test_crps = miscalibration - discrimination + uncertainty, by isotonic fits"),
+    "test_crps_discrimination": (NUMBER, "how far it tells rows apart"),
+    "test_crps_uncertainty": (NUMBER, "CRPS of the targets' own distribution"),
+    "test_interval_score_90": (NUMBER, "interval score of the central 90 % interval; lower is better"),
+    **_FIFTHS,
+    "test_coverage_gap": (NUMBER, "mean distance of these five from 0.9"),
+    "test_coverage_gap_calibrated": (NUMBER, "what a model shows on as many rows that covers 90 % in each"),
+    "pce_levels_calibrated": (NUMBER, "test_pce_levels that a calibrated model shows on as many rows"),
+    "pce_sorted_calibrated": (NUMBER, "test_pce_sorted that a calibrated model shows on as many rows"),
+}
+CONDITIONAL = _PLACE | {
+    "method": (TEXT, "method of the main comparison, as tuned"),
+    "status": (TEXT, "ok; or as for runs"),
+    "test_outside": (COUNT, "test targets outside the central 90 % interval"),
+    "test_excess_risk": (
+        NUMBER,
+        "share of the Brier score of their frequency that a cross-fitted classifier on x saves; missing where too few",
+    ),
+    "test_worst_slab": (NUMBER, "coverage of the worst slab of x, chosen on other rows"),
+    "test_worst_slab_calibrated": (NUMBER, "the same where targets fall outside by chance"),
+}
 MAPS: dict[str, Column] = {
     "map": (TEXT, "EMP, KDE, TRUNC or REFL; TRUE: the beta distribution of the PITs"),
     "z": (NUMBER, "point in [0, 1]"),
@@ -141,6 +177,8 @@ TABLES: dict[str, tuple[str, Mapping[str, Column]]] = {
     "curves": ("One row per network, validation and part of the data: the per-epoch study.", CURVES),
     "predictions": ("Predictive densities of example test rows on a grid.", PREDICTIONS),
     "times": ("Training times of the tuned methods, each network trained alone.", TIMES),
+    "scores": ("From predictions: every metric of the main comparison, taken apart, and of other maps.", SCORES),
+    "conditional": ("From predictions and x: for whom the 90 % interval covers 90 %.", CONDITIONAL),
     "maps": ("Figure 11: calibration maps of simulated PITs.", MAPS),
     "sample": ("Figure 11: the simulated PITs.", SAMPLE),
 }

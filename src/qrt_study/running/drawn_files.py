@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qrt.errors import UserError
-from qrt_study.plan.artifacts import FIGURES, RESULTS, TABLES
-from qrt_study.plan.protocol import switch_of
+from qrt_study.plan.artifacts import ARTICLE, EXPLORER, EXTENSIONS, FIGURES, RESULTS, TABLES
+from qrt_study.plan.protocol import PROTOCOLS, switch_of
 from qrt_study.running.study_files import StudyFiles
 
 _COLLECTED = ("runs", "methods", "curves", "predictions", "times")
@@ -24,8 +24,22 @@ def _files_of(name: str, files: StudyFiles) -> Iterator[str]:
     elif name in FIGURES or name in TABLES:
         forms = ("pdf", "png") if name in FIGURES else ("csv", "tex", "md")
         yield from (layout.figure(scenario, name, form) for form in forms)
+    elif name in (EXPLORER, ARTICLE):  # once, for all scenarios
+        if scenario == files.study.scenarios[0] and (name == EXPLORER or _has_article(files)):
+            yield layout.explorer if name == EXPLORER else layout.article
     elif not switch_of(scenario) and _has_page(name, files):  # a switch is part of the pages of its protocol
         yield layout.figure(scenario, name, "html")
+
+
+def _has_article(files: StudyFiles) -> bool:
+    """Whether the study is the published one, which the article is about."""
+    study = files.study
+    is_published = study.networks == "published" and set(PROTOCOLS) <= set(study.scenarios) and len(study.seeds) > 1
+    if not is_published and study.draw == (ARTICLE,):
+        raise UserError(
+            "Configuration: draw: the article is about the published results: --configfile replication/study.yaml"
+        )
+    return is_published
 
 
 def _has_page(page: str, files: StudyFiles) -> bool:
@@ -35,6 +49,8 @@ def _has_page(page: str, files: StudyFiles) -> bool:
         if asked_alone:
             raise UserError("Configuration: draw: seeds compares random starts, but there is one; set seeds: 5.")
         return False
+    if page in EXTENSIONS and not asked_alone:
+        return study.networks == "published" and files.published_scores
     if page == "own_data" and not (study.own_datasets and files.own_data_experiments):
         if asked_alone:
             raise UserError(

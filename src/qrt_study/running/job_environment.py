@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from qrt_study.plan.config import StudyConfig
+from qrt_study.running.caller import VARIABLE
 
 
 def job_environment(study: StudyConfig, project: Path, *, deployed: bool) -> str:
@@ -25,6 +26,7 @@ def job_environment(study: StudyConfig, project: Path, *, deployed: bool) -> str
     }
     commands = ["set -euo pipefail; "]
     commands += [f"export {name}={shlex.quote(str(value))}; " for name, value in variables.items()]
+    commands.append(f"export {VARIABLE}=$PPID; ")
     programs = str(Path(sys.executable).parent)
     if not deployed and programs not in os.environ.get("PATH", "").split(os.pathsep):
         commands.append(f"export PATH={shlex.quote(programs)}:$PATH; ")

@@ -44,6 +44,13 @@ def _is_alive(process: int, before: float) -> bool:
         return False
 
 
+def tell_status(*, folder: Path = Path()) -> None:
+    """Tell how far the last call of Snakemake in this folder is, or how it ended."""
+    call, study = last_call(folder), noted_study(folder)
+    lines = call_in_words(call) if call else ["No study has run in this folder."]
+    print("\n".join([*lines, *([f"Study: {study_in_words(study)}"] if study else [])]))
+
+
 def call_in_words(call: Mapping[str, Any]) -> list[str]:
     """A call for people: what it was, how far it is or how it ended, what is left."""
     is_over = call["ended"] is not None

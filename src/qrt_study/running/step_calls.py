@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from qrt_study.running.steps import Step
+from qrt_study.running.steps import Step, Steps
 
 LONGEST_SHARED = 0.25  # hours: small datasets share a call of Snakemake up to this length
 
@@ -30,6 +33,24 @@ class Task:
     def words(self) -> str:
         """What it is, for people."""
         return f"step {self.step.name}: {', '.join(self.datasets)}"
+
+
+def run_steps(
+    *, minutes: float = math.inf, steps: list[str] | None = None, cores: int | None = None, plan: bool = False
+) -> None:
+    """Continue the replication: train what is not published yet, in the order of replication/steps.yaml.
+
+    Nothing is begun that would not be finished in so many `minutes` by the cost formula. `steps` are numbers of steps,
+    all without; `plan` only says what would be done. Finished work is kept: the same command continues.
+    """
+    cores = cores or os.cpu_count() or 1
+    waiting = tasks(Steps(Path()).in_order(), cores, set(steps or ()))
+    if plan:
+        print("\n".join(f"{task.words}: {60 * task.hours:.1f} min on {cores} cores" for task in waiting))
+        return
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # and end Snakemake, too
+    until = time.time() + 60 * minutes
+    do(waiting, lambda task: call_snakemake(task, cores, until), until)
 
 
 def tasks(order: Iterable[tuple[Step, str]], cores: int, numbers: set[str]) -> Iterator[Task]:

@@ -4,20 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from qrt.methods import MAIN_MODEL
-from qrt_study.figures.figure_kind import RequiredResults
-from qrt_study.figures.kinds import required_results
-from qrt_study.plan.artifacts import COMPARISONS, EXAMPLE_EXPERIMENTS
+from qrt_study.parquet_file import read_tables
+from qrt_study.plan.artifacts import (
+    COMPARISONS,
+    EXAMPLE_EXPERIMENTS,
+    EXTENSIONS,
+    FIGURES,
+    RequiredResults,
+    required_results,
+)
 from qrt_study.plan.cost import Shape, TrainingJob, table_shape, usual_epochs
 from qrt_study.plan.experiments import Experiment, compared_on
 from qrt_study.plan.family import Family
 from qrt_study.plan.protocol import protocol_of, switched
+from qrt_study.results.archive import FROM_PREDICTIONS
+from qrt_study.results.predicted_methods import prediction_file
 from qrt_study.results.study_networks import Place, StudyNetworks
+from qrt_study.results.tables import TABLES, read_frames
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 JUDGED = ("verdicts.csv", "key_numbers.csv", "differences.csv")  # of every scenario
 # Those with ranks and tests; differences and discreteness are parts of one.
 JUDGED_COMPARISONS = tuple(name for name, one in COMPARISONS.items() if one.kind == "comparison")
+# Those whose numbers the explorer shows: all comparisons, curves and densities of figures.
+EXPLORED = tuple(name for name, one in FIGURES.items() if one.kind in ("comparison", "per_epoch", "densities"))
 TIMED_EXPERIMENTS = ("main", "regularised")
 LARGE_ROWS = 20_000
 Files = dict[str, list[str]]
@@ -51,6 +68,10 @@ class StudyFiles(StudyNetworks):
         return 20 if self.shape(dataset)[0] >= LARGE_ROWS else 10
 
     # Tables.
+    def frames(self, paths: Iterable[str], kind: str) -> pd.DataFrame:
+        """Result tables of one kind as one data frame."""
+        return read_frames([self.folder / path for path in paths], kind)
+
     def runs_of(self, experiments: Iterable[str], datasets: list[str] | None = None, seed: int = 0) -> list[str]:
         """The evaluated networks that the methods of these experiments are tuned among."""
         return self.files(self.places(experiments, datasets, [seed]), "runs")
@@ -66,7 +87,42 @@ class StudyFiles(StudyNetworks):
             return self.tuned(self.plan.experiments)
         if kind == "times":
             return self.times()
+        if kind in FROM_PREDICTIONS:
+            return self.own_from_predictions(kind)
         return self.files(self.places(with_curves=kind != "runs"), kind)
+
+    def from_predictions(self, kind: str) -> list[str]:
+        """The rows of `scores` or `conditional`: published ones, and those of networks that the study trains."""
+        theirs = self._published_from_predictions(kind)
+        if self.study.networks == "published":
+            return [theirs] if theirs else []
+        own = [name for name in self.study.datasets if not (theirs and self.published_predictions(name))]
+        return [*([theirs] if theirs else []), *self.own_from_predictions(kind, own)]
+
+    def read_from_predictions(self, kind: str) -> pa.Table:
+        """These rows."""
+        theirs, columns = self._published_from_predictions(kind), TABLES[kind][1]
+        paths = [self.folder / path for path in self.from_predictions(kind) if path != theirs]
+        tables = [self.published.read(theirs, kind)] if theirs and self.published else []
+        return pa.concat_tables([*tables, read_tables(paths, columns)])
+
+    @property
+    def published_scores(self) -> bool:
+        """Whether the scores of predictions are published, all that the extensions draw."""
+        return all(self._published_from_predictions(kind) for kind in FROM_PREDICTIONS)
+
+    def _published_from_predictions(self, kind: str) -> str | None:
+        return self.published.from_predictions_file(kind, self.study.protocol_name) if self.published else None
+
+    def published_predictions(self, dataset: str) -> str | None:
+        """The published predictions on a dataset."""
+        return self.published.predictions_file(dataset) if self.published else None
+
+    def own_from_predictions(self, kind: str, datasets: Iterable[str] | None = None) -> list[str]:
+        """The rows of `scores` or `conditional` as this study computes them, from its predictions or published ones."""
+        asked = self.study.datasets if datasets is None else datasets
+        predicted = (dataset for dataset in asked if prediction_file(self.study, dataset, self.folder))
+        return [self.layout.from_predictions(kind, self.study.protocol_name, dataset) for dataset in predicted]
 
     @property
     def own_data_experiments(self) -> list[str]:
@@ -74,6 +130,11 @@ class StudyFiles(StudyNetworks):
         asked = self.study.base_models
         model = MAIN_MODEL if MAIN_MODEL in asked else asked[0]
         return [name for name in compared_on(model) if name in self.plan.experiments]
+
+    def inputs_of(self, kind: str, name: str) -> Files:
+        """The files that a comparison, a table or a page is made from."""
+        inputs = {"comparison": self.comparison_inputs, "table": self.table_inputs, "page": self.page_inputs}
+        return inputs[kind](name)
 
     # Comparisons and figures.
     def comparison_inputs(self, name: str) -> Files:
@@ -85,6 +146,9 @@ class StudyFiles(StudyNetworks):
         else:
             files["methods"] = self.tuned(required.experiments)
         for table in required.tables:
+            if table in FROM_PREDICTIONS:
+                files[table] = self.from_predictions(table)
+                continue
             simulated = table in ("maps", "sample")
             own = [self.layout.table(self.study.scenario, table)]
             files[table] = own if simulated else self.files(self.shown_places(name), table)
@@ -141,23 +205,32 @@ class StudyFiles(StudyNetworks):
         """The checksum of the data that published networks were trained on, if any; else "any"."""
         return (self.published.data(dataset) if self.published else "") or "any"
 
+    def explorer_inputs(self) -> Files:
+        """The files that the explorer is written from, of one protocol."""
+        folders = [self.layout.comparison(self.study.scenario, name) for name in EXPLORED]
+        methods = [path for seed in self.study.seeds for path in self.explorer_methods(seed)]
+        return {"comparisons": folders, "methods": methods, "differences": self.judged("differences.csv")}
+
+    def explorer_methods(self, seed: int) -> list[str]:
+        """The tuned methods of all experiments; of further random starts those of the main comparison."""
+        return self.tuned(self.plan.experiments if seed == 0 else ["main"], seed)
+
     def page_inputs(self, page: str) -> Files:
         """The files that a page is written from."""
         scenario, layout = self.study.scenario, self.layout
-        files: Files = {"datasets": [layout.figure(scenario, "table3_datasets", "csv")]}
-        if page == "scorecard":
-            files["verdicts"] = self.judged("verdicts.csv")
-        elif page == "disagreements":
-            files["verdicts"] = self.judged("verdicts.csv")
-            files["numbers"] = self.judged("key_numbers.csv")
-            files["differences"] = self.judged("differences.csv")
-        elif page == "agreement":
-            files["differences"] = [layout.comparison(scenario, "fig02_nll_difference")]
-            files["curves"] = [layout.comparison(scenario, "fig01_per_epoch")]
-            files["methods"] = self.tuned(["main"])
-            files["times"] = [layout.figure(scenario, "table2_times", "csv")]
-        elif page == "robustness":
-            files["methods"] = self.tuned(["main"])
-        elif page == "seeds":
-            files["methods"] = [path for seed in self.study.seeds for path in self.tuned(["main"], seed)]
-        return files
+        verdicts, differences = {"verdicts": self.judged("verdicts.csv")}, self.judged("differences.csv")
+        main = {"methods": self.tuned(["main"])}
+        files: dict[str, Files] = {
+            "scorecard": verdicts,
+            "disagreements": {**verdicts, "numbers": self.judged("key_numbers.csv"), "differences": differences},
+            "agreement": {
+                "differences": [layout.comparison(scenario, "fig02_nll_difference")],
+                "curves": [layout.comparison(scenario, "fig01_per_epoch")],
+                "times": [layout.figure(scenario, "table2_times", "csv")],
+                **main,
+            },
+            "robustness": main,
+            **{name: {"statistics": [layout.comparison(scenario, name)]} for name in EXTENSIONS},
+            "seeds": {"methods": [path for seed in self.study.seeds for path in self.tuned(["main"], seed)]},
+        }
+        return {"datasets": [layout.figure(scenario, "table3_datasets", "csv")], **files.get(page, {})}

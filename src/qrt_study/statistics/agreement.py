@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from qrt_study.statistics.rank_tests import holm
+from qrt_study.statistics.seeds import DIFFERENCES
 
 LEVEL = 0.05  # of the Q-test; the prediction interval holds the rest
 PUBLISHED_SPLITS = 5  # behind each published standard error, unless runs that diverged were left out
@@ -49,45 +50,6 @@ FIGURE2_POINTS: dict[str, str] = {
     "p_holm": "p-value after Holm's correction over the datasets of the method",
     "same_sign": "whether both differences have one sign",
 }
-FIGURE2_SUMMARY = (
-    "method",
-    "datasets",
-    "same_sign",
-    "same_sign_share",
-    "tested",
-    "inside",
-    "inside_share",
-    "outside",
-    "expected_outside",
-    "outside_after_holm",
-    "holds_zero",
-    "spearman",
-    "spearman_p",
-    "median_absolute_difference",
-)
-TIME_POINTS = ("dataset", "ours", "published", "quotient", "same_side")
-TIME_SUMMARY = (
-    "datasets",
-    "same_side",
-    "same_side_share",
-    "median_ours",
-    "median_published",
-    "median_factor",
-    "spearman",
-    "spearman_p",
-)
-FIGURE1_POINTS = (
-    "dataset",
-    "metric",
-    "method",
-    "ours",
-    "ours_standard_error",
-    "published",
-    "difference",
-    "our_epoch",
-    "published_epoch",
-)
-FIGURE1_SUMMARY = ("dataset", "metric", "our_order", "published_order", "same_order")
 
 
 class Agreement(NamedTuple):
@@ -98,28 +60,13 @@ class Agreement(NamedTuple):
     note: str
 
 
-def split_differences(methods: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The metric `column` minus that of BASE, in each split of the main comparison: dataset, method, split, difference.
-
-    `methods` is the result table. A split counts where both runs are usable; runs of several seeds are averaged.
-    """
-    usable = (
-        (methods["experiment"] == "main") & (methods["status"] == "ok") & np.isfinite(methods[column].astype(float))
-    )
-    means = methods[usable].groupby(["dataset", "split", "method"])[column].mean().unstack("method")
-    if "BASE" not in means:
-        return pd.DataFrame(columns=["dataset", "method", "split", "difference"])
-    differences = means.drop(columns="BASE").sub(means["BASE"], axis=0)
-    return differences.stack().dropna().rename("difference").reset_index()
-
-
 def agreement_statistics(
     per_dataset: pd.DataFrame, published: pd.DataFrame, per_split: pd.DataFrame | None = None
 ) -> Agreement:
     """Figure 2: the difference of test NLL to BASE, per dataset and method, by prediction interval and Q-test.
 
     `per_dataset` is the table of Figure 2 (`qrt_study.statistics.columns`), `published` is `published.figure2()`,
-    `per_split` comes from `split_differences`; without it there are no medians and no means without one split. What
+    `per_split` comes from `seed_differences`; without it there are no medians and no means without one split. What
     needs both standard errors is missing where one of them is (one split). The points have the columns of
     FIGURE2_POINTS, the summary (one row per method) those of FIGURE2_SUMMARY.
     """
@@ -136,12 +83,9 @@ def agreement_statistics(
     points = points.assign(**_q_test(points))
     points["p_holm"] = points.groupby("method")["p_value"].transform(_holm_of_known)
     points["same_sign"] = np.sign(points["ours"].astype(float)) == np.sign(points["published"].astype(float))
-    summary = [_figure2_row(str(method), rows) for method, rows in points.groupby("method", sort=False)]
-    return Agreement(
-        points[list(FIGURE2_POINTS)],
-        pd.DataFrame(summary, columns=list(FIGURE2_SUMMARY)),
-        _few(points["dataset"].nunique(), "of the datasets of the published Figure 2"),
-    )
+    summary = pd.DataFrame([_figure2_row(method, rows) for method, rows in points.groupby("method", sort=False)])
+    few = _few(points["dataset"].nunique(), "of the datasets of the published Figure 2")
+    return Agreement(points[list(FIGURE2_POINTS)], summary, few)
 
 
 def _carried_by_one_split(theirs: pd.DataFrame) -> pd.Series:
@@ -152,17 +96,17 @@ def _carried_by_one_split(theirs: pd.DataFrame) -> pd.Series:
 
 def _over_splits(per_split: pd.DataFrame | None) -> pd.DataFrame:
     """The median of our splits, and the range of the means that leave one of them out."""
-    rows = []
-    if per_split is not None:
-        for (dataset, method), found in per_split.groupby(["dataset", "method"])["difference"]:
-            values = found.to_numpy(float)
-            row = {"dataset": dataset, "method": method, "ours_median": float(np.median(values))}
-            if len(values) > 1:
-                without_one = (values.sum() - values) / (len(values) - 1)
-                row |= {"without_one_low": without_one.min(), "without_one_high": without_one.max()}
-            rows.append(row)
-    columns = ["dataset", "method", "ours_median", "without_one_low", "without_one_high"]
-    return pd.DataFrame(rows, columns=columns)
+    found = pd.DataFrame(columns=list(DIFFERENCES)) if per_split is None else per_split
+    found = found[found["baseline"] == "BASE"]
+    splits = found.groupby(["dataset", "method"])["difference"]
+    others = (splits.transform("sum") - found["difference"]) / (splits.transform("size") - 1).replace(0, np.nan)
+    without_one = others.astype(float).groupby([found["dataset"], found["method"]])
+    names = {
+        "ours_median": splits.median(),
+        "without_one_low": without_one.min(),
+        "without_one_high": without_one.max(),
+    }
+    return pd.DataFrame(names).reset_index()
 
 
 def _q_test(points: pd.DataFrame) -> dict[str, pd.Series]:
@@ -195,7 +139,8 @@ def _holm_of_known(p_values: pd.Series) -> pd.Series:
     return pd.Series(holm(known.to_numpy(float)), index=known.index).reindex(p_values.index)
 
 
-def _figure2_row(method: str, rows: pd.DataFrame) -> dict[str, object]:
+def _figure2_row(method: object, rows: pd.DataFrame) -> dict[str, object]:
+    """How many datasets of a method agree, and how well."""
     tested = rows.dropna(subset="p_value")
     inside = int(tested["inside"].sum())
     return {
@@ -233,32 +178,20 @@ def time_agreement(ratios: pd.DataFrame) -> Agreement:
     one, `median_factor` the median of its size (1.2: typically 20 % apart, in either direction).
     """
     both = ratios.dropna(subset=["ratio", "published_ratio"]).reset_index(drop=True)
-    points = pd.DataFrame(
-        {
-            "dataset": both["dataset"],
-            "ours": both["ratio"].astype(float),
-            "published": both["published_ratio"].astype(float),
-            "quotient": both["ratio"].astype(float) / both["published_ratio"].astype(float),
-            "same_side": (both["ratio"] > 1) == (both["published_ratio"] > 1),
-        },
-        columns=list(TIME_POINTS),
-    )
-    summary = []
-    if len(points):
-        summary.append(
-            {
-                "datasets": len(points),
-                "same_side": int(points["same_side"].sum()),
-                "same_side_share": float(points["same_side"].mean()),
-                "median_ours": float(points["ours"].median()),
-                "median_published": float(points["published"].median()),
-                "median_factor": float(np.exp(np.log(points["quotient"]).abs().median())),
-                **_rank_correlation(points["ours"], points["published"]),
-            }
-        )
-    return Agreement(
-        points, pd.DataFrame(summary, columns=list(TIME_SUMMARY)), _few(len(points), "of the datasets of Table 2")
-    )
+    points = both[["dataset"]].assign(ours=both["ratio"].astype(float), published=both["published_ratio"].astype(float))
+    points["quotient"] = points["ours"] / points["published"]
+    points["same_side"] = (points["ours"] > 1) == (points["published"] > 1)
+    summary = {
+        "datasets": len(points),
+        "same_side": int(points["same_side"].sum()),
+        "same_side_share": float(points["same_side"].mean()),
+        "median_ours": float(points["ours"].median()),
+        "median_published": float(points["published"].median()),
+        "median_factor": float(np.exp(np.log(points["quotient"]).abs().median())),
+        **_rank_correlation(points["ours"], points["published"]),
+    }
+    few = _few(len(points), "of the datasets of Table 2")
+    return Agreement(points, pd.DataFrame([summary] if len(points) else []), few)
 
 
 def figure1_agreement(selected: pd.DataFrame, marks: pd.DataFrame) -> Agreement:
@@ -269,27 +202,22 @@ def figure1_agreement(selected: pd.DataFrame, marks: pd.DataFrame) -> Agreement:
     """
     own = selected[selected["part"] == "validation"]
     points = own.merge(marks, on=["dataset", "method", "metric"], suffixes=("", "_published"))
-    points = pd.DataFrame(
-        {
-            "dataset": points["dataset"],
-            "metric": points["metric"],
-            "method": points["method"],
-            "ours": points["value"].astype(float),
-            "ours_standard_error": points["standard_error"].astype(float),
-            "published": points["value_published"].astype(float),
-            "difference": points["value"].astype(float) - points["value_published"].astype(float),
-            "our_epoch": points["selected_epoch"].astype(float),
-            "published_epoch": points["selected_epoch_published"].astype(float) + ONE_EPOCH_LATER,
-        },
-        columns=list(FIGURE1_POINTS),
+    ours, theirs = (points[name].astype(float) for name in ("value", "value_published"))
+    points = points[["dataset", "metric", "method"]].assign(
+        ours=ours,
+        ours_standard_error=points["standard_error"].astype(float),
+        published=theirs,
+        difference=ours - theirs,
+        our_epoch=points["selected_epoch"].astype(float),
+        published_epoch=points["selected_epoch_published"].astype(float) + ONE_EPOCH_LATER,
     )
     summary = []
     for (dataset, metric), rows in points[points["metric"].isin(_ORDERED)].groupby(["dataset", "metric"], sort=False):
-        ours, theirs = (" < ".join(rows.sort_values(column)["method"]) for column in ("ours", "published"))
-        row = {"dataset": dataset, "metric": metric, "our_order": ours, "published_order": theirs}
-        summary.append(row | {"same_order": ours == theirs})
+        our_order, their_order = (" < ".join(rows.sort_values(column)["method"]) for column in ("ours", "published"))
+        row = {"dataset": dataset, "metric": metric, "our_order": our_order, "published_order": their_order}
+        summary.append(row | {"same_order": our_order == their_order})
     note = "" if len(points) else "This study has neither of the two datasets of the published Figure 1."
-    return Agreement(points, pd.DataFrame(summary, columns=list(FIGURE1_SUMMARY)), note)
+    return Agreement(points, pd.DataFrame(summary), note)
 
 
 def _rank_correlation(ours: pd.Series, published: pd.Series) -> dict[str, float]:

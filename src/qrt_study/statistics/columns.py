@@ -10,7 +10,7 @@ _METHOD = {"method": "method by its name in the figure"}
 Columns = Mapping[str, str]  # column -> meaning
 # Columns of names and words; all others are numbers, or True and False.
 TEXT_COLUMNS = frozenset(
-    ["metric", "method", "dataset", "baseline", "left", "right", "part", "mark", "direction", "map"]
+    ["metric", "method", "dataset", "baseline", "left", "right", "part", "mark", "direction", "map", "size", "way"]
 )
 
 COMPARISON: dict[str, Columns] = {
@@ -118,4 +118,40 @@ DENSITIES: dict[str, Columns] = {
         "target": "realised target",
         "nll": "its negative log-likelihood",
     },
+}
+MAPS: dict[str, Columns] = {
+    "maps": {
+        "map": "EMP, KDE, TRUNC or REFL",
+        "z": "probability integral transform",
+        "cdf": "value of the map",
+        "density": "its density; missing for EMP",
+    },
+    "sample": {"z": "the simulated PITs"},
+}
+
+# Of the extensions that are computed from predictions.
+INTERVALS: Columns = {
+    "size": "datasets by their training rows, or all",
+    "method": "method by its name in the figure",
+    "datasets": "datasets on which every method has results; numbers are means over them of means over splits",
+    "coverage": "share of targets inside the central 90 % interval",
+    "relative_length": "its mean length over that of the baseline, geometric mean",
+    "coverage_sd1": "coverage among the fifth of the rows with the least predicted standard deviation",
+    "coverage_sd5": "among the fifth with the largest",
+    "coverage_gap": "mean distance from 0.9 of the coverage of the five fifths",
+    "coverage_gap_calibrated": "what a model shows on as many rows that covers 90 % in each",
+    "worst_slab": "coverage of the worst slab of x, chosen on other rows",
+    "worst_slab_calibrated": "the same where targets fall outside by chance",
+    "excess_risk": "share of the Brier score of their frequency that a classifier on x saves for targets outside",
+    "pce": "PCE by the protocol's reading",
+    "pce_calibrated": "PCE that a calibrated model shows on as many rows",
+}
+WAYS: Columns = {
+    "size": INTERVALS["size"],
+    "way": "what the distribution is: F, or maps on top; of BASE, of QRC's networks or of QRTC's",
+    "datasets": "datasets on which every way has results; numbers are means over them of means over splits",
+    "pit_variance": "variance of the PITs times 12: 1 if calibrated, less if predictions are too wide",
+    "coverage": INTERVALS["coverage"],
+    "pce": INTERVALS["pce"],
+    "nll": "test NLL",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,21 @@ class _Runs:
         """(M, D, S): the run has at least one usable metric."""
         return np.any([np.isfinite(values) for values in self.values.values()], axis=0)
 
-    @property
+    @cached_property
     def entered(self) -> NDArray[np.bool_]:
         """(D,): the dataset has a usable run of any method."""
         return np.any(self.usable, axis=(0, 2))
+
+    @property
+    def names(self) -> list[str]:
+        """The datasets that entered."""
+        return [name for name, enters in zip(self.datasets, self.entered, strict=True) if enters]
+
+    def shown(self, metric: str) -> tuple[list[str], Array]:
+        """The methods with a value of a metric, and their values on the datasets that entered."""
+        there: NDArray[np.bool_] = np.any(np.isfinite(self.values[metric]), axis=(1, 2))
+        labels = [label for label, is_there in zip(self.labels, there, strict=True) if is_there]
+        return labels, self.values[metric][there][:, self.entered]
 
 
 def compare(  # noqa: PLR0917 (what is compared, with what, on what)
@@ -65,17 +77,14 @@ def compare(  # noqa: PLR0917 (what is compared, with what, on what)
     """
     columns = {metric: f"test_{suffix}" for metric, suffix in metrics.items()}
     runs = _collect(methods, list(dict.fromkeys((baseline, *compared))), columns, datasets)
-    entered = runs.entered
-    names = [name for name, enters in zip(runs.datasets, entered, strict=True) if enters]
+    names = runs.names
     parts: dict[str, list[tuple[str, pd.DataFrame]]] = {name: [] for name in COMPARISON}
     remarks: dict[str, list[str]] = {}  # what is to be said -> of which metrics
     incomplete: dict[tuple[str, ...], list[str]] = {}  # datasets outside the rank tests -> of which metrics
-    for metric, everywhere in runs.values.items():
-        values = everywhere[:, entered]
-        there: NDArray[np.bool_] = np.any(np.isfinite(values), axis=(1, 2))
-        shown = [label for label, is_there in zip(runs.labels, there, strict=True) if is_there]
-        means, left = _complete_blocks(shown, names, values[there])
-        per_dataset = _per_dataset(runs.labels, names, values, cohens_d_form, discreteness)
+    for metric, values in runs.values.items():
+        shown, values_shown = runs.shown(metric)
+        means, left = _complete_blocks(shown, names, values_shown)
+        per_dataset = _per_dataset(runs.labels, names, values[:, runs.entered], cohens_d_form, discreteness)
         tables = rank_tables(means) | {"per_dataset": per_dataset} | _boxes(per_dataset, runs.labels[0])
         for name, table in tables.items():
             parts[name].append((metric, table))
@@ -111,11 +120,7 @@ def rank_statistics(
     """
     label, suffix = metric
     runs = _collect(methods, list(dict.fromkeys((baseline, *compared))), {label: f"test_{suffix}"}, datasets)
-    entered, values = runs.entered, runs.values[label]
-    names = [name for name, enters in zip(runs.datasets, entered, strict=True) if enters]
-    there: NDArray[np.bool_] = np.any(np.isfinite(values), axis=(1, 2))
-    shown = [name for name, is_there in zip(runs.labels, there, strict=True) if is_there]
-    values = values[there][:, entered]
+    names, (shown, values) = runs.names, runs.shown(label)
     own = moments(values)
     table = {
         "method": np.repeat(np.array(shown, dtype=object), len(names)),
@@ -141,9 +146,8 @@ def effects(  # noqa: PLR0917 (as for `compare`)
 ) -> pd.DataFrame:
     """The rows of `per_dataset` of one method and metric that `compare` has for this baseline, without all the rest."""
     runs = _collect(methods, list(dict.fromkeys((baseline, method))), {metric: f"test_{suffix}"}, datasets)
-    entered = runs.entered
-    names = [name for name, enters in zip(runs.datasets, entered, strict=True) if enters]
-    per_dataset = _per_dataset(runs.labels, names, runs.values[metric][:, entered], cohens_d_form, discreteness)
+    values = runs.values[metric][:, runs.entered]
+    per_dataset = _per_dataset(runs.labels, runs.names, values, cohens_d_form, discreteness)
     return per_dataset[per_dataset["method"] == method.label].assign(metric=metric)
 
 

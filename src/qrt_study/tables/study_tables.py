@@ -1,4 +1,4 @@
-"""The tables of the paper, by name: numbers, what people read, caption and label."""
+"""The tables of the paper, by name: numbers, what people read, caption and label, and their files."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Literal, cast
 
 import pandas as pd
 
+from qrt.atomic import write_text
+from qrt.text.formats import to_latex, to_markdown
 from qrt.text.words import counted
 from qrt_study import published
 from qrt_study.data.record import read_record
 from qrt_study.data.sheet import paper_datasets
+from qrt_study.plan.config import StudyConfig
 from qrt_study.results.study_networks import StudyNetworks
 from qrt_study.statistics.times import times_statistics
 from qrt_study.tables import dataset_table, method_table, times_table
@@ -47,3 +50,11 @@ STUDY_TABLES: dict[str, Callable[[StudyNetworks], Table]] = {
     "table2_times": table2_times,
     "table3_datasets": table3_datasets,
 }
+
+
+def write_table(name: str, *, study: StudyConfig, csv: Path, tex: Path, markdown: Path) -> None:
+    """Write one table: CSV with the numbers, LaTeX and Markdown for people."""
+    numbers, for_people, caption, label = STUDY_TABLES[name](StudyNetworks(study))
+    write_text(csv, numbers.to_csv(index=False, float_format="%.6g"))
+    write_text(tex, to_latex(for_people, caption, label))
+    write_text(markdown, to_markdown(for_people, caption))

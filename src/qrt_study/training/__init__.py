@@ -1,1 +1,1 @@
-"""From prepared data to what the networks say."""
+"""From prepared data to the networks' outputs."""

@@ -19,7 +19,7 @@ from qrt_study.statistics.comparison import effects, rank_statistics
 from qrt_study.statistics.curves import CURVE_METRICS, averaged_curves, curve_points, curve_statistics
 from qrt_study.statistics.figure_statistics import FigureStatistics
 from qrt_study.statistics.metrics import figure_metrics
-from qrt_study.verdicts.verdict import NotRun
+from qrt_study.verdicts.verdict import NotRun, Verdict
 
 T = TypeVar("T")
 
@@ -103,24 +103,21 @@ class Evidence:
 
 
 class StudyStatistics:
-    """The statistics of one body of evidence, each computed when it is first asked for.
+    """The statistics of one body of evidence, each computed once, when it is first asked for.
 
-    Readings share what they `remember`: what is computed from the same rows of results is computed once.
+    Readings share `verdicts`: what looks at the same rows of results is decided once.
     """
 
-    def __init__(self, evidence: Evidence, remembered: dict[tuple[Any, ...], Any] | None = None) -> None:
+    def __init__(self, evidence: Evidence, verdicts: dict[tuple[Any, ...], Verdict] | None = None) -> None:
         self.evidence = evidence
-        self._plans: dict[str, MethodComparison] = {}
-        self._remembered = {} if remembered is None else remembered
+        self.verdicts = {} if verdicts is None else verdicts
+        self._computed: dict[tuple[Any, ...], Any] = {}
 
-    def remember(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
-        """What was computed under this key, which names everything it depends on that differs between readings.
-
-        The tables of results are the same for all of them but for `methods`, whose rows `content` stands for.
-        """
-        if key not in self._remembered:
-            self._remembered[key] = compute()
-        found: T = self._remembered[key]
+    def once(self, *key: Any, compute: Callable[[], T]) -> T:
+        """What was computed under this key."""
+        if key not in self._computed:
+            self._computed[key] = compute()
+        found: T = self._computed[key]
         return found
 
     def content(self, *methods: tuple[str, str]) -> tuple[int, ...]:
@@ -147,22 +144,17 @@ class StudyStatistics:
     @cached_property
     def curves(self) -> FigureStatistics:
         """The averaged curves and the values at the selected epoch, of both parts."""
-        evidence = self.evidence
-        return self.remember(
-            ("curves", self.content(*METHODS_OF_CURVES)),
-            lambda: curve_statistics(
-                self.table("curves"),
-                evidence.methods,
-                sorted(evidence.datasets),
-                parts=_PARTS,
-                metrics=CURVE_METRICS,
-                pce_column="pce_levels",  # what the curves record under every protocol
-            ),
+        return curve_statistics(
+            self.table("curves"),
+            self.evidence.methods,
+            sorted(self.evidence.datasets),
+            parts=_PARTS,
+            metrics=CURVE_METRICS,
+            pce_column="pce_levels",  # what the curves record under every protocol
         )
 
     def curves_without(self, split: int, dataset: str) -> RecordedCurves:
-        """The averaged curves of one dataset without one of its splits; shared by readings that differ on others."""
-        content = self._curves_content_by_dataset.get(dataset, 0)
+        """The averaged curves of one dataset without one of its splits."""
 
         def points() -> pd.DataFrame:
             curves, methods = (
@@ -171,20 +163,10 @@ class StudyStatistics:
             return curve_points(curves, methods, [dataset], parts=_PARTS, metrics=CURVE_METRICS)
 
         def without() -> RecordedCurves:
-            of_dataset = self.remember(("points of curves", dataset, content), points)
+            of_dataset = self.once("points of curves", dataset, compute=points)
             return by_curve(averaged_curves(of_dataset[of_dataset["split"] != split]))
 
-        return self.remember(("curves without", split, dataset, content), without)
-
-    @cached_property
-    def _curves_content_by_dataset(self) -> dict[str, int]:
-        """Dataset -> a fingerprint of the rows of the methods behind the curves, as `content` has it of all."""
-        methods = self.evidence.methods
-        rows = methods[pd.MultiIndex.from_frame(methods[["experiment", "method"]]).isin(METHODS_OF_CURVES)]
-        if rows.empty:
-            return {}
-        sums = pd.util.hash_pandas_object(rows, index=False).groupby(rows["dataset"]).sum()
-        return {str(dataset): int(value) for dataset, value in sums.items()}
+        return self.once("curves without", split, dataset, compute=without)
 
     def table(self, name: str) -> pd.DataFrame:
         """The result table of this name, if there is one with rows."""
@@ -195,8 +177,7 @@ class StudyStatistics:
 
     def recorded(self, table: str, *methods: str) -> RecordedCurves:
         """A table of the averaged curves, `curves` or `selected`, if it has these methods."""
-        key = ("recorded", table, self.content(*METHODS_OF_CURVES))
-        found = self.remember(key, lambda: by_curve(self.curves.tables[table]))
+        found = self.once("recorded", table, compute=lambda: by_curve(self.curves.tables[table]))
         recorded = {method for _, _, method in found}
         for method in methods:
             if method not in recorded:
@@ -213,9 +194,7 @@ class StudyStatistics:
 
     def plan(self, name: str) -> MethodComparison:
         """The methods of a comparison under the study's protocol, those of whole experiments named one by one."""
-        if name not in self._plans:
-            self._plans[name] = self._expanded(name)
-        return self._plans[name]
+        return self.once("plan", name, compute=lambda: self._expanded(name))
 
     def _expanded(self, name: str) -> MethodComparison:
         found = COMPARISONS[name].comparison
@@ -258,21 +237,16 @@ class StudyStatistics:
         plan = self.plan(name)
         if metric not in plan.metrics or metric not in self._metrics:
             raise NotRun(f"the comparison {name} has no {metric}")
-        run = tuple(one for one in plan.compared if self._was_run(one))
-        content = self.content(*((one.experiment, one.method) for one in (plan.baseline, *run)))
-        suffix = self._metrics[metric]
-        return self.remember(
-            ("comparison", plan.baseline, run, content, metric, suffix, plan.dataset_set),
-            lambda: (
-                self._made_by_compare(name, metric, [one.label for one in (plan.baseline, *run)])
-                or rank_statistics(
-                    self._results_of(plan.baseline, *run),
-                    run,
-                    plan.baseline,
-                    (metric, suffix),
-                    self.datasets_in(plan.dataset_set),
-                )
-            ),
+        return self.once("comparison", name, metric, compute=lambda: self._compared(name, plan, metric))
+
+    def _compared(self, name: str, plan: MethodComparison, metric: str) -> FigureStatistics:
+        run = [one for one in plan.compared if self._was_run(one)]
+        return self._made_by_compare(name, metric, [one.label for one in (plan.baseline, *run)]) or rank_statistics(
+            self._results_of(plan.baseline, *run),
+            run,
+            plan.baseline,
+            (metric, self._metrics[metric]),
+            self.datasets_in(plan.dataset_set),
         )
 
     def _made_by_compare(self, name: str, metric: str, labels: Sequence[str]) -> FigureStatistics | None:
@@ -296,21 +270,18 @@ class StudyStatistics:
 
     def effects(self, left: Compared, right: Compared | None, metric: str, group: str) -> pd.DataFrame:
         """The rows of `per_dataset` of the left method with the right one as baseline, or of the left one alone."""
-        form = self.evidence.protocol.cohens_d
         if metric not in self._metrics:
             raise NotRun(f"the results have no {metric}")
-        suffix = self._metrics[metric]
-        content = self.content(*((one.experiment, one.method) for one in (left, right or left)))
-        return self.remember(
-            ("effects", left, right, content, metric, suffix, group, form),
-            lambda: effects(
+        return self.once(
+            *("effects", left, right, metric, group),
+            compute=lambda: effects(
                 self._results_of(left, right or left),
                 left,
                 right or left,
                 metric,
-                suffix,
+                self._metrics[metric],
                 self.datasets_in(group),
-                form,
+                self.evidence.protocol.cohens_d,
                 self.discreteness,
             ),
         )

@@ -14,10 +14,10 @@ from qrt.text.words import counted
 from qrt_study.statistics.rank_tests import holm
 from qrt_study.verdicts import rules
 from qrt_study.verdicts.claim import Claim
-from qrt_study.verdicts.evidence import METHODS_OF_CURVES, PAPER_SETS, StudyStatistics
+from qrt_study.verdicts.evidence import PAPER_SETS, StudyStatistics
 from qrt_study.verdicts.frozen import frozen_state
 from qrt_study.verdicts.measure_rules import Measure, shift
-from qrt_study.verdicts.measures import CURVE_MEASURES, MEASURES, MEASURES_OF_METHODS, TIME_MEASURES
+from qrt_study.verdicts.measures import MEASURES, MEASURES_OF_METHODS, TIME_MEASURES
 from qrt_study.verdicts.rank_rules import find_pair, significantly_better
 from qrt_study.verdicts.table_rules import dataset_count, map_value
 from qrt_study.verdicts.verdict import NOT_RUN, NotRun, Verdict, not_run
@@ -127,8 +127,10 @@ def _settle(rule: str, settings: Mapping[str, Any], study: StudyStatistics) -> V
     if rule in rules.JOINING_RULES:
         verdicts = [_settle(condition["rule"], condition, study) for condition in rules.conditions(settings)]
         return rules.all_of(verdicts) if rule == "all_of" else rules.any_of(verdicts)
-    key = ("verdict", rule, json.dumps(settings), _looked_at(rule, settings, study))
-    return study.remember(key, lambda: _found(rule, settings, study))
+    key = rule, json.dumps(settings), _looked_at(rule, settings, study)
+    if key not in study.verdicts:
+        study.verdicts[key] = _found(rule, settings, study)
+    return study.verdicts[key]
 
 
 def _looked_at(rule: str, settings: Mapping[str, Any], study: StudyStatistics) -> tuple[Any, ...]:
@@ -203,11 +205,7 @@ def _measure(settings: Mapping[str, Any], study: StudyStatistics) -> Measure:
     name = settings.get("measure", "difference")
     function = MEASURES[name]
     stated = _fitting(function, settings)
-    if name not in CURVE_MEASURES:
-        return function(study, **stated)
-    # Slow, and the same under every switch that leaves the networks of the curves as they are.
-    key = ("measure", name, tuple(sorted(stated.items())), study.content(*METHODS_OF_CURVES))
-    return study.remember(key, lambda: function(study, **stated))
+    return study.once("measure", name, *sorted(stated.items()), compute=lambda: function(study, **stated))
 
 
 def _fitting(function: Any, settings: Mapping[str, Any]) -> dict[str, Any]:

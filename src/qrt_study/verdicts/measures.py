@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -29,37 +29,7 @@ _CURVES = {"NLL": "nll_recalibrated", "PCE": "pce"}
 _PARTS = {"validation": "validation", "train": "training"}
 PAPER_SPLITS = 5
 _BATCH = 512  # rows of a minibatch (docs/protocol.md, section 2)
-
-
-def difference(
-    study: StudyStatistics, *, comparison: str, metric: str, left: str, right: str, datasets: str
-) -> Measure:
-    """Mean over the common splits of left minus right, test rows."""
-    what = f"{metric} of {left} minus that of {right}"
-    return _effect(study, "difference", what, comparison, metric=metric, left=left, right=right, datasets=datasets)
-
-
-def relative_difference(
-    study: StudyStatistics, *, comparison: str, metric: str, left: str, right: str, datasets: str
-) -> Measure:
-    """The difference as a share of the right method's value."""
-    what = f"the relative difference in {metric} of {left} to {right}"
-    column = "relative_difference"
-    return _effect(study, column, what, comparison, metric=metric, left=left, right=right, datasets=datasets)
-
-
-def cohens_d(study: StudyStatistics, *, comparison: str, metric: str, left: str, right: str, datasets: str) -> Measure:
-    """Cohen's d of left against right, in the protocol's form."""
-    what = f"Cohen's d in {metric} of {left} against {right}"
-    return _effect(study, "cohens_d", what, comparison, metric=metric, left=left, right=right, datasets=datasets)
-
-
-def cohens_d_pooled(
-    study: StudyStatistics, *, comparison: str, metric: str, left: str, right: str, datasets: str
-) -> Measure:
-    """Cohen's d with the pooled standard deviation under every protocol, for margins that must not depend on it."""
-    what = f"Cohen's d (pooled) in {metric} of {left} against {right}"
-    return _effect(study, "cohens_d_pooled", what, comparison, metric=metric, left=left, right=right, datasets=datasets)
+_WITH_DENSITIES = (("main", "BASE"), ("main", "QRC"), ("main", "QRTC"))
 
 
 def level(study: StudyStatistics, *, comparison: str, metric: str, left: str, datasets: str) -> Measure:
@@ -85,39 +55,6 @@ def difference_at_selection(
     return _in_group(study, table, datasets, what, paper)
 
 
-def epoch_share(
-    study: StudyStatistics,
-    *,
-    metric: str,
-    left: str,
-    right: str,
-    datasets: str,
-    part: str,
-    curve: str = "",
-    dataset: str = "",
-) -> Measure:
-    """The share of epochs at which the left averaged curve is below the right one, while all runs of both are alive.
-
-    With the standard error of the jackknife over splits if it is that of one `dataset`.
-    """
-    what = f"the share of epochs with the lower {_PARTS[part]} {metric} of {left} than of {right}"
-    both = (curve or _CURVES[metric], left, right, part)
-    return _of_curves(study, _share_of_lower_epochs, both, datasets=datasets, what=what, dataset=dataset)
-
-
-def epoch_deviation(
-    study: StudyStatistics, *, metric: str, left: str, right: str, datasets: str, part: str, dataset: str = ""
-) -> Measure:
-    """Standard deviation over epochs of the left averaged curve minus that of the right one, all runs alive.
-
-    With the standard error of the jackknife over splits if it is that of one `dataset`.
-    """
-
-    what = f"the standard deviation over epochs of the {_PARTS[part]} {metric} of {left} minus that of {right}"
-    both = (_CURVES[metric], left, right, part)
-    return _of_curves(study, _difference_of_deviations, both, datasets=datasets, what=what, dataset=dataset)
-
-
 def identity_gap(study: StudyStatistics, *, left: str, datasets: str, part: str) -> Measure:
     """The largest |NLL of F' - NLL of F - alpha H(Z)| over the epochs of the averaged curve (paper, section 3.2)."""
     curves = study.recorded("curves", left)
@@ -128,18 +65,6 @@ def identity_gap(study: StudyStatistics, *, left: str, datasets: str, part: str)
     table = wide.assign(value=gaps).groupby("dataset").agg(value=("value", "max"), splits=("runs", "max")).reset_index()
     what = f"the largest gap over epochs between NLL of F' and NLL of F + alpha H(Z) of {left}"
     return _in_group(study, table, datasets, what)
-
-
-def change_after_selection(study: StudyStatistics, *, metric: str, left: str, datasets: str, part: str) -> Measure:
-    """Value at the last epoch minus that at the selected one, mean over runs."""
-    what = f"the change of the {_PARTS[part]} {metric} of {left} from the selected to the last epoch"
-    return _after_selection(study, what, _change, metric=metric, left=left, datasets=datasets, part=part)
-
-
-def slope_after_selection(study: StudyStatistics, *, metric: str, left: str, datasets: str, part: str) -> Measure:
-    """Slope of a straight line through the epochs from the selected one on, mean over runs."""
-    what = f"the slope per epoch of the {_PARTS[part]} {metric} of {left} after the selected epoch"
-    return _after_selection(study, what, _slope, metric=metric, left=left, datasets=datasets, part=part)
 
 
 def time_ratio(study: StudyStatistics, *, datasets: str, way: str = OURS) -> Measure:
@@ -173,69 +98,18 @@ def minibatch_time_ratio(study: StudyStatistics, *, datasets: str, way: str = OU
     return _timed(study, datasets, "the time per minibatch of QRTC over that of BASE", way, ratios)
 
 
-def peak_density(study: StudyStatistics, *, left: str, right: str, dataset: str) -> Measure:
-    """Highest point of the predictive density, left minus right, mean over the test rows shown."""
-    what = f"the mean peak density of {left} minus that of {right}"
-    return _of_densities(study, what, _peak, left=left, right=right, dataset=dataset)
-
-
-def integer_peaks(study: StudyStatistics, *, left: str, right: str, dataset: str) -> Measure:
-    """Local maxima of the predictive density at integers (nearest point of the grid), left minus right."""
-    what = f"the number of peaks of the density at integers of {left} minus that of {right}"
-    return _of_densities(study, what, _peaks_at_integers, left=left, right=right, dataset=dataset)
-
-
-CURVE_MEASURES = frozenset(
-    function.__name__
-    for function in (
-        difference_at_selection,
-        epoch_share,
-        epoch_deviation,
-        identity_gap,
-        change_after_selection,
-        slope_after_selection,
-    )
-)
-TIME_MEASURES = ("time_ratio", "minibatch_time_ratio")
-_WITH_DENSITIES = (("main", "BASE"), ("main", "QRC"), ("main", "QRTC"))
-# Measures of curves and densities, and the methods that these are of.
-MEASURES_OF_METHODS: dict[str, tuple[tuple[str, str], ...]] = {
-    **dict.fromkeys(CURVE_MEASURES, METHODS_OF_CURVES),
-    **dict.fromkeys(("peak_density", "integer_peaks"), _WITH_DENSITIES),
-}
-MEASURES: dict[str, Callable[..., Measure]] = {
-    function.__name__: function
-    for function in (
-        difference,
-        relative_difference,
-        cohens_d,
-        cohens_d_pooled,
-        level,
-        difference_at_selection,
-        epoch_share,
-        epoch_deviation,
-        identity_gap,
-        change_after_selection,
-        slope_after_selection,
-        time_ratio,
-        minibatch_time_ratio,
-        peak_density,
-        integer_peaks,
-    )
-}
-
-
 def _effect(
-    study: StudyStatistics,
     column: str,
     what: str,
-    comparison: str,
+    study: StudyStatistics,
     *,
+    comparison: str,
     metric: str,
     left: str,
     right: str,
     datasets: str,
 ) -> Measure:
+    """A column of the effects of left against right, test rows over the common splits."""
     one, two = study.compared(comparison, left), study.compared(comparison, right)
     rows = study.effects(one, two, metric, datasets)
     published: float | pd.Series = np.nan
@@ -249,7 +123,7 @@ def _effect(
         standard_error=rows["difference_standard_error"] if column == "difference" else np.nan,
         published=published,
     )
-    return Measure(table[list(COLUMNS)], what)
+    return Measure(table[list(COLUMNS)], what.format(metric=metric, left=left, right=right))
 
 
 def _in_group(
@@ -312,21 +186,29 @@ Summary = Callable[[pd.DataFrame], pd.DataFrame]  # of the curves of both method
 
 
 def _of_curves(
-    study: StudyStatistics,
     summarise: Summary,
-    both: tuple[str, str, str, str],
-    *,
-    datasets: str,
     what: str,
-    dataset: str,
+    study: StudyStatistics,
+    *,
+    metric: str,
+    left: str,
+    right: str,
+    datasets: str,
+    part: str,
+    curve: str = "",
+    dataset: str = "",
 ) -> Measure:
-    """A summary of two averaged curves (curve, left, right, part), with the published one beside it."""
-    _, left, right, _ = both
+    """A summary of two averaged curves while all runs of both are alive, with the published one beside it.
+
+    With the standard error of the jackknife over splits if it is that of one `dataset`.
+    """
+    both = (curve or _CURVES[metric], left, right, part)
     table = summarise(_curves_of_both(study.recorded("curves", left, right), *both))
     if dataset:
         error = _jackknife_error(study, dataset, lambda curves: summarise(_curves_of_both(curves, *both)))
         table = table.assign(standard_error=np.where(table["dataset"] == dataset, error, np.nan))
-    return _in_group(study, table, datasets, what, _published_summary(summarise, both))
+    told = what.format(part=_PARTS[part], metric=metric, left=left, right=right)
+    return _in_group(study, table, datasets, told, _published_summary(summarise, both))
 
 
 def _jackknife_error(
@@ -367,9 +249,9 @@ def _published_marks() -> pd.DataFrame:
 
 
 def _after_selection(
-    study: StudyStatistics,
-    what: str,
     summarise: Callable[[np.ndarray, np.ndarray], float],
+    what: str,
+    study: StudyStatistics,
     *,
     metric: str,
     left: str,
@@ -380,12 +262,9 @@ def _after_selection(
 
     Runs stop at different epochs, so the end of their mean curve would compare different runs.
     """
-    content = study.content(("main", "QRTC"), ("base_train", "BASE-TRAIN"))
 
     def averaged() -> pd.DataFrame:
-        points = study.remember(
-            ("from selection on", left, part, content), lambda: _from_selection_on(study, left, part)
-        )
+        points = study.once("selection", left, part, compute=lambda: _from_selection_on(study, left, part))
         epochs, values = (points[name].to_numpy(float) for name in ("epoch", _CURVES[metric]))
         rows: list[dict[str, Any]] = []
         for (dataset, _), places in points.groupby(["dataset", "split"]).indices.items():
@@ -395,8 +274,8 @@ def _after_selection(
         table = pd.DataFrame({"value": per_run.mean(), "standard_error": per_run.sem(), "splits": per_run.count()})
         return table.reset_index()
 
-    table = study.remember(("after selection", summarise, metric, left, part, content), averaged)
-    return _in_group(study, table, datasets, what)
+    table = study.once("after selection", summarise, metric, left, part, compute=averaged)
+    return _in_group(study, table, datasets, what.format(part=_PARTS[part], metric=metric, left=left))
 
 
 def _from_selection_on(study: StudyStatistics, left: str, part: str) -> pd.DataFrame:
@@ -444,7 +323,7 @@ def _timed(
 
 def _time_ratios(study: StudyStatistics, reading: Literal["trained", "selected"], way: str) -> pd.DataFrame:
     times = study.table("times")
-    statistics = study.remember(("times", reading), lambda: times_statistics(times, table2(), reading))
+    statistics = study.once("times", reading, compute=lambda: times_statistics(times, table2(), reading))
     compared = statistics[statistics["method"].isin(["BASE", "QRTC"]) & (statistics["way"] == way)]
     splits = compared.groupby("dataset")["runs"].min()
     ratios = time_ratios(statistics, way)
@@ -458,18 +337,19 @@ def _minibatches(rows: pd.Series) -> pd.Series:
 
 
 def _of_densities(
-    study: StudyStatistics,
-    what: str,
     summarise: Callable[[np.ndarray, np.ndarray], float],
+    what: str,
+    study: StudyStatistics,
     *,
     left: str,
     right: str,
     dataset: str,
 ) -> Measure:
+    """A number for each predictive density, left minus right, mean over the test rows shown."""
     predictions, methods = study.table("predictions"), study.evidence.methods
-    densities = study.remember(
-        ("densities", dataset, study.content(*_WITH_DENSITIES)),
-        lambda: density_statistics(predictions, methods, dataset).tables["densities"].sort_values("y"),
+    densities = study.once(
+        *("densities", dataset),
+        compute=lambda: density_statistics(predictions, methods, dataset).tables["densities"].sort_values("y"),
     )
     found = {
         (method, row): summarise(of_row["y"].to_numpy(float), of_row["density"].to_numpy(float))
@@ -484,7 +364,8 @@ def _of_densities(
     table = pd.DataFrame(
         {"dataset": [dataset], "value": values.mean(), "standard_error": values.sem(), "splits": len(values)}
     )
-    return Measure(table.assign(discreteness=np.nan, published=np.nan), what, units="test row")
+    told = what.format(left=left, right=right)
+    return Measure(table.assign(discreteness=np.nan, published=np.nan), told, units="test row")
 
 
 def _peak(y: np.ndarray, density: np.ndarray) -> float:
@@ -495,3 +376,57 @@ def _peaks_at_integers(y: np.ndarray, density: np.ndarray) -> float:
     inner = np.flatnonzero((density[1:-1] > density[:-2]) & (density[1:-1] >= density[2:])) + 1
     spacing = float(np.median(np.diff(y)))
     return float((np.abs(y[inner] - np.round(y[inner])) <= spacing).sum())
+
+
+# Of the effects by their columns; Cohen's d is in the protocol's form, or pooled under every protocol, for margins that
+# must not depend on it.
+_EFFECTS = {
+    "difference": "{metric} of {left} minus that of {right}",
+    "relative_difference": "the relative difference in {metric} of {left} to {right}",
+    "cohens_d": "Cohen's d in {metric} of {left} against {right}",
+    "cohens_d_pooled": "Cohen's d (pooled) in {metric} of {left} against {right}",
+}
+_OF_CURVES: dict[str, Callable[..., Measure]] = {
+    "difference_at_selection": difference_at_selection,
+    "epoch_share": partial(
+        _of_curves,
+        _share_of_lower_epochs,
+        "the share of epochs with the lower {part} {metric} of {left} than of {right}",
+    ),
+    "epoch_deviation": partial(
+        _of_curves,
+        _difference_of_deviations,
+        "the standard deviation over epochs of the {part} {metric} of {left} minus that of {right}",
+    ),
+    "identity_gap": identity_gap,
+    "change_after_selection": partial(
+        _after_selection,
+        _change,
+        "the change of the {part} {metric} of {left} from the selected to the last epoch",
+    ),
+    "slope_after_selection": partial(
+        _after_selection, _slope, "the slope per epoch of the {part} {metric} of {left} after the selected epoch"
+    ),
+}
+_OF_DENSITIES: dict[str, Callable[..., Measure]] = {
+    "peak_density": partial(_of_densities, _peak, "the mean peak density of {left} minus that of {right}"),
+    "integer_peaks": partial(
+        _of_densities,
+        _peaks_at_integers,
+        "the number of peaks of the density at integers of {left} minus that of {right}",
+    ),
+}
+TIME_MEASURES = ("time_ratio", "minibatch_time_ratio")
+# Measures of curves and densities, and the methods that these are of.
+MEASURES_OF_METHODS: dict[str, tuple[tuple[str, str], ...]] = {
+    **dict.fromkeys(_OF_CURVES, METHODS_OF_CURVES),
+    **dict.fromkeys(_OF_DENSITIES, _WITH_DENSITIES),
+}
+MEASURES: dict[str, Callable[..., Measure]] = {
+    **{column: partial(_effect, column, what) for column, what in _EFFECTS.items()},
+    "level": level,
+    **_OF_CURVES,
+    "time_ratio": time_ratio,
+    "minibatch_time_ratio": minibatch_time_ratio,
+    **_OF_DENSITIES,
+}

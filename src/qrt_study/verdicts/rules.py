@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 from qrt.errors import UserError
@@ -19,33 +20,22 @@ from qrt_study.verdicts.verdict import Verdict, Word
 Rule = Callable[..., Verdict]
 
 
-def _by_name(*functions: Rule) -> dict[str, Rule]:
-    return {function.__name__: function for function in functions}
+def _rules_of(module: ModuleType) -> dict[str, Rule]:
+    """The public functions of a module that come to a verdict."""
+    return {
+        name: function
+        for name, function in vars(module).items()
+        if inspect.isfunction(function)
+        and function.__module__ == module.__name__
+        and not name.startswith("_")
+        and function.__annotations__["return"] == Verdict.__name__
+    }
 
 
-# Decided by the rank tests of a comparison.
-RANK_RULES = _by_name(
-    rank_rules.significantly_better,
-    rank_rules.ahead,
-    rank_rules.not_better,
-    rank_rules.level,
-    rank_rules.ranking,
-    rank_rules.rank_trend,
-)
+RANK_RULES = _rules_of(rank_rules)  # decided by the rank tests of a comparison
 # Decided by a measure, named by the parameter `measure`; `shift` by two, the second in the parameter `than`.
-MEASURE_RULES = _by_name(
-    measure_rules.share_of_datasets,
-    measure_rules.median_effect,
-    measure_rules.median_within,
-    measure_rules.value_on_dataset,
-    measure_rules.among_lowest,
-    measure_rules.extreme,
-    measure_rules.identity,
-    measure_rules.trend,
-    measure_rules.no_trend,
-    measure_rules.shift,
-)
-TABLE_RULES = _by_name(table_rules.dataset_count, table_rules.map_value)
+MEASURE_RULES = _rules_of(measure_rules)
+TABLE_RULES = _rules_of(table_rules)
 JOINING_RULES = ("all_of", "any_of")
 UNDECIDABLE = "undecidable"
 RULES = (*RANK_RULES, *MEASURE_RULES, *TABLE_RULES, *JOINING_RULES, UNDECIDABLE)

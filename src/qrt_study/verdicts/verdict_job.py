@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
-from multiprocessing import get_context
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 
+from qrt.atomic import write_text
 from qrt_study.plan.config import StudyConfig
 from qrt_study.results.readings import (
     NETWORK,
@@ -18,15 +18,19 @@ from qrt_study.results.readings import (
     on_datasets_of,
     read_methods,
     readings,
+    readings_of,
     study_on_datasets_of,
+    without_repeats,
 )
 from qrt_study.results.tables import METHODS, RUNS
+from qrt_study.running.study_files import JUDGED, JUDGED_COMPARISONS, StudyFiles
+from qrt_study.statistics.columns import COMPARISON
 from qrt_study.statistics.curves import CURVE_METRICS
 from qrt_study.statistics.figure_statistics import FigureStatistics
 from qrt_study.verdicts.claim import paper_claims
 from qrt_study.verdicts.evidence import Evidence, StudyStatistics
 from qrt_study.verdicts.judge import COUNTS, FLAGS, NUMBERS, judge
-from qrt_study.verdicts.verdict import VERDICTS
+from qrt_study.verdicts.verdict import VERDICTS, Verdict
 
 MAIN_FIGURE = "fig03_main"
 KEY_NUMBERS: dict[str, str] = {
@@ -72,136 +76,93 @@ _METHOD_COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Judged:
-    """What came out under every reading."""
+class Judged(NamedTuple):
+    """What came out under one reading, or under every reading."""
 
     verdicts: pd.DataFrame  # columns of `qrt_study.verdicts.judge` after `reading`
     numbers: pd.DataFrame  # KEY_NUMBERS
     differences: pd.DataFrame  # DIFFERENCES
 
 
-@dataclass(frozen=True)
-class ResultTables:
-    """All results that there are, of this study and of other readings of the same datasets."""
+def judge_study(*, study: StudyConfig, results: Path) -> None:
+    """Judge every claim under a protocol and with each of its switches changed alone; files are below `results`."""
+    # Texts as plain objects, as far as they can be: thousands of small selections are faster than with Arrow's strings.
+    pd.options.mode.string_storage = "python"
+    files = StudyFiles(study)
+    inputs, places = files.judge_inputs(), files.places_to_judge()
 
-    runs: pd.DataFrame
-    methods: pd.DataFrame  # of this study
-    curves: pd.DataFrame
-    predictions: pd.DataFrame
-    times: pd.DataFrame
-    maps: pd.DataFrame  # of this study's kernel width
-    dataset_table: pd.DataFrame
-    compared: Mapping[str, FigureStatistics] = field(default_factory=dict)  # of this study
+    def with_objects(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.astype(dict.fromkeys(rows.select_dtypes("str"), object))
 
+    def of_networks(kind: str) -> pd.DataFrame:
+        return without_repeats(with_objects(files.read(places, kind, RECORD_COLUMNS[kind]).to_pandas()))
 
-@dataclass(frozen=True)
-class _Reading:
-    """What came out under one reading."""
-
-    verdicts: pd.DataFrame
-    numbers: list[dict[str, Any]]
-    differences: pd.DataFrame
-
-
-NamedEvidence = tuple[str, Evidence]  # of a reading
-Remembered = dict[tuple[Any, ...], Any]  # statistics that readings share (`StudyStatistics.remember`)
-
-
-def judge_readings(study: StudyConfig, results: ResultTables, log: Callable[[str], None], processes: int = 1) -> Judged:
-    """The verdicts, the key numbers and the differences of every reading.
-
-    A reading whose networks were trained on some datasets only is followed by the study's own on the same datasets, so
-    that what a switch changes is not mixed up with what fewer datasets change.
-    """
-    evidence = list(_evidence_of_readings(study, results))
-    judged = []
-    for (name, _), found in zip(evidence, _judge_all(evidence, processes), strict=True):
-        judged.append(found)
-        log(f"{name}: {_counts(found.verdicts)}")
-    return Judged(
-        pd.concat([found.verdicts for found in judged], ignore_index=True),
-        pd.DataFrame([row for found in judged for row in found.numbers], columns=list(KEY_NUMBERS)),
-        pd.concat([found.differences for found in judged], ignore_index=True),
-    )
-
-
-def _evidence_of_readings(study: StudyConfig, results: ResultTables) -> Iterator[NamedEvidence]:
-    """Name and evidence of each reading, the study's first: its methods, and the records of their networks alone."""
-    methods = read_methods(results.runs, study, results.methods)
-    curves = NetworkRecords(results.curves, _CURVE_COLUMNS)
-    predictions = NetworkRecords(results.predictions, _PREDICTION_COLUMNS)
     evidence = Evidence(
-        methods=_judged_columns(results.methods),
+        **{kind: with_objects(files.frames(inputs[kind], kind)) for kind in ("methods", "maps")},
         protocol=study.protocol,
         datasets=study.datasets,
-        dataset_table=results.dataset_table,
-        curves=curves.of(results.methods),
-        times=results.times,
-        predictions=predictions.of(results.methods),
-        maps=results.maps,
+        dataset_table=pd.read_csv(inputs["datasets"][0]),
+        **{kind: of_networks(kind) for kind in ("curves", "predictions")},
+        times=with_objects(files.read_times().to_pandas()),
+        compared={
+            name: FigureStatistics.read(Path(folder), COMPARISON)
+            for name, folder in zip(JUDGED_COMPARISONS, inputs["comparisons"], strict=True)
+        },
         demonstration=study.demonstration,
     )
-    for reading, protocol in readings(study).items():
-        tuned = methods[reading]
-        yield (
-            reading,
-            replace(
-                evidence,
-                compared=results.compared if reading == STUDY else {},
-                methods=_judged_columns(tuned),
-                protocol=protocol,
-                curves=curves.of(tuned),
-                predictions=predictions.of(tuned),
-                maps=results.maps if protocol.kernel_width == study.protocol.kernel_width else None,
-            ),
+    judged = judge_readings(study, of_networks("runs"), evidence, log=print)
+    for scenario in files.judged_scenarios():
+        ours = readings_of(scenario)
+        for file, table in zip(JUDGED, judged, strict=True):
+            write_text(results / scenario / file, table[table["reading"].isin(ours)].to_csv(index=False))
+
+
+def judge_readings(study: StudyConfig, runs: pd.DataFrame, own: Evidence, log: Callable[[str], None]) -> Judged:
+    """The verdicts, the key numbers and the differences of every reading.
+
+    `runs`, and the curves and predictions of the study's `own` evidence, are of all networks that there are. A reading
+    whose networks were trained on some datasets only is followed by the study's own on the same datasets, so that what
+    a switch changes is not mixed up with what fewer datasets change.
+    """
+    judged, shared = [], dict[tuple[Any, ...], Verdict]()
+    for name, evidence in _evidence_of_readings(study, runs, own):
+        statistics = StudyStatistics(evidence, shared)
+        verdicts = judge(paper_claims(), statistics)
+        judged.append(
+            Judged(
+                verdicts.assign(reading=name)[["reading", *verdicts.columns]],
+                pd.DataFrame(_key_numbers(name, statistics), columns=list(KEY_NUMBERS)),
+                _differences(name, statistics),
+            )
         )
-        fewer = on_datasets_of(tuned, results.methods)
+        log(f"{name}: {_counts(verdicts)}")
+    return Judged(*(pd.concat(tables, ignore_index=True) for tables in zip(*judged, strict=True)))
+
+
+def _evidence_of_readings(study: StudyConfig, runs: pd.DataFrame, evidence: Evidence) -> Iterator[tuple[str, Evidence]]:
+    """Name and evidence of each reading, the study's first: its methods, and the records of their networks alone."""
+    assert evidence.curves is not None
+    assert evidence.predictions is not None
+    curves = NetworkRecords(evidence.curves, _CURVE_COLUMNS)
+    predictions = NetworkRecords(evidence.predictions, _PREDICTION_COLUMNS)
+
+    def with_methods(methods: pd.DataFrame, **changed: Any) -> Evidence:
+        records = {"curves": curves.of(methods), "predictions": predictions.of(methods)}
+        return replace(evidence, methods=_judged_columns(methods), **records, **changed)
+
+    own = with_methods(evidence.methods, compared={})
+    methods = read_methods(runs, study, evidence.methods)
+    for reading, protocol in readings(study).items():
+        compared = evidence.compared if reading == STUDY else {}
+        maps = evidence.maps if protocol.kernel_width == study.protocol.kernel_width else None
+        yield reading, with_methods(methods[reading], protocol=protocol, compared=compared, maps=maps)
+        fewer = on_datasets_of(methods[reading], evidence.methods)
         if fewer is not None and len(fewer):
-            yield study_on_datasets_of(reading), replace(evidence, methods=_judged_columns(fewer))
+            yield study_on_datasets_of(reading), replace(own, methods=_judged_columns(fewer))
 
 
 def _judged_columns(methods: pd.DataFrame) -> pd.DataFrame:
     return methods[[*_METHOD_COLUMNS, *(name for name in methods if name.startswith("test_"))]]
-
-
-def _judge_all(evidence: Sequence[NamedEvidence], processes: int) -> Iterator[_Reading]:
-    """What comes out under each reading, in their order.
-
-    The first fills what the others remember. These are judged in processes that are forked after it, so that tables and
-    memory need not be handed over.
-    """
-    remembered: Remembered = {}
-    first, *others = evidence
-    yield _judge(*first, remembered)
-    if processes == 1:
-        yield from (_judge(*other, remembered) for other in others)
-        return
-    with ProcessPoolExecutor(processes, get_context("fork"), _inherit, (others, remembered)) as workers:
-        yield from workers.map(_judge_inherited, range(len(others)))
-
-
-_inherited: tuple[Sequence[NamedEvidence], Remembered] = ((), {})  # of a forked process
-
-
-def _inherit(evidence: Sequence[NamedEvidence], remembered: Remembered) -> None:
-    global _inherited  # noqa: PLW0603 - set once, at the start of a process that does nothing else
-    _inherited = evidence, remembered
-
-
-def _judge_inherited(place: int) -> _Reading:
-    evidence, remembered = _inherited
-    return _judge(*evidence[place], remembered)
-
-
-def _judge(name: str, evidence: Evidence, remembered: Remembered) -> _Reading:
-    statistics = StudyStatistics(evidence, remembered)
-    judged = judge(paper_claims(), statistics)
-    return _Reading(
-        judged.assign(reading=name)[["reading", *judged.columns]],
-        list(_key_numbers(name, statistics)),
-        _differences(name, statistics),
-    )
 
 
 def read_verdicts(paths: Iterable[str]) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import pkgutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,8 +13,8 @@ from typing import Any
 import pytest
 
 from qrt.engine.variant import Variant
-from qrt_study import commands
 from qrt_study.__main__ import add_arguments
+from qrt_study.commands import COMMANDS
 from qrt_study.plan.config import StudyConfig
 from qrt_study.plan.family import Family
 from support.configured import study_with
@@ -58,4 +57,4 @@ def test_studies_families_and_entries_are_read_from_json() -> None:
 def test_every_command_has_a_command_line() -> None:
     run = subprocess.run([sys.executable, "-m", "qrt_study", "--help"], capture_output=True, text=True, check=True)
     named = {line.split()[0] for line in run.stdout.splitlines() if line.startswith("    ") and line[4] != " "}
-    assert named == {module.name for module in pkgutil.iter_modules(commands.__path__)}
+    assert named == set(COMMANDS)

@@ -109,6 +109,19 @@ def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path: Path) -> None:
     assert read_arff(path).frame.shape == (1, 3)
 
 
+@pytest.mark.parametrize("rows", ["1,low,a\n2,z,b\n", "1,low, 'a'\n2,z,\"b\"\n", "{0 1, 1 z}\n"])
+def test_null_characters_at_the_end_are_no_part_of_the_file(tmp_path: Path, rows: str) -> None:
+    table = read_arff(written(tmp_path / "table.arff", HEADER + rows + "\0" * 1000))
+    pd.testing.assert_frame_equal(table.frame, read_arff(written(tmp_path / "plain.arff", HEADER + rows)).frame)
+
+
+def test_a_very_long_field_is_read_or_refused(tmp_path: Path) -> None:
+    long = "x" * 140_000
+    assert read_arff(written(tmp_path / "plain.arff", f"{HEADER}1,low,{long}\n")).frame["s"][0] == long
+    with pytest.raises(NotArff):
+        read_arff(written(tmp_path / "padded.arff", f"{HEADER}1, low,a\n1,low,{long}\n"))
+
+
 def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:
     frame = read_arff(written(tmp_path / "table.arff", HEADER)).frame
     assert list(frame.columns) == ["x", "a name", "s"]

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from qrt.text.formats import escape_latex, escape_markdown, to_latex, to_markdown
 from qrt_study.data.download import TransferSettings, download, refuse_error_status
-from qrt_study.data.openml_source import _nominal_features
+from qrt_study.data.openml_source import _kinds
 from qrt_study.data.raw_table import SourceUnavailable
 from support.hostile_words import quick, words
 
@@ -69,7 +69,7 @@ def test_answer_of_a_server_that_defines_entities_is_refused() -> None:
     calls = SimpleNamespace(_perform_api_call=lambda *_: LAUGHS)
     client: Any = SimpleNamespace(_api_calls=calls, exceptions=SimpleNamespace(OpenMLServerException=KeyError))
     with pytest.raises(ValueError, match="defines entities"):
-        _nominal_features(client, 1)
+        _kinds(client, 1)
 
 
 @pytest.fixture

@@ -142,6 +142,20 @@ def test_name_of_a_dataset_cannot_leave_its_folder_or_reach_the_shell(project: P
         load_config({"own_datasets": {name: {"path": "mine.csv", "target": "y"}}}, SCHEMA, project)
 
 
+@pytest.mark.parametrize("name", ["a/../../../X", "..", "mine\n", "\nmine", "a b", "-rf", "", "n" * 65])
+def test_name_of_a_study_cannot_leave_its_folder(project: Path, name: str) -> None:
+    with pytest.raises(UserError, match="Configuration: name"):
+        load_config({"name": name}, SCHEMA, project)
+
+
+def test_nine_levels_of_aliases_are_refused_at_once(project: Path) -> None:
+    tree: list[Any] = ["x"] * 9
+    for _ in range(9):
+        tree = [tree] * 9
+    with pytest.raises(UserError, match="more than 100,000 entries"):
+        load_config({"datasets": tree}, SCHEMA, project)
+
+
 # Every file is flushed to disk when it is written; in memory that costs nothing.
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
@@ -322,6 +336,34 @@ def test_hostile_manifest_of_a_mirror_gives_a_reason_or_the_data(changes: dict[s
         assert run_main("prepare", "Yacht", *raw[:4], "--out", "prepared") == 0
 
 
+ROW = f"uci,Yacht,uci/Yacht.csv.gz,{'0' * 64},c6,,,,"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "reason"),
+    [
+        (f"{MANIFEST}\n{ROW},more\n", "line 2 has"),
+        (f"{MANIFEST}\nuci,Yacht\n", "line 2 has"),
+        (f"{MANIFEST}\n{ROW}\n{ROW}\n", "2 times in its manifest"),
+        ("name,file\nYacht,x\n", "lacks the column"),
+        ("", "lacks the column"),
+        ("a" * 200_000, "not a readable CSV"),
+        ("\ud800", "not a readable CSV"),
+        (None, "not a readable CSV"),
+    ],
+    ids=["more fields", "fewer fields", "twice", "columns", "empty", "long", "no UTF-8", "folder"],
+)
+def test_odd_manifest_of_a_mirror_is_a_reason_and_the_next_source_is_tried(
+    tmp_path: Path, manifest: str | None, reason: str
+) -> None:
+    if manifest is None:
+        (tmp_path / "manifest.csv").mkdir()
+    else:
+        (tmp_path / "manifest.csv").write_bytes(manifest.encode(errors="surrogatepass"))
+    with pytest.raises(SourceUnavailable, match=reason):
+        fetch_mirror("Yacht", tmp_path)
+
+
 @pytest.mark.parametrize("file", ["../outside.csv.gz", "/etc/passwd", "link", "uci/../../outside.csv.gz"])
 def test_mirror_names_the_file_that_lies_outside(tmp_path: Path, file: str) -> None:
     (tmp_path / "outside.csv.gz").write_bytes(yacht_csv())
@@ -330,5 +372,5 @@ def test_mirror_names_the_file_that_lies_outside(tmp_path: Path, file: str) -> N
     (mirror / "link").symlink_to("../outside.csv.gz")
     checksum = hashlib.sha256(yacht_csv()).hexdigest()
     (mirror / "manifest.csv").write_text(f"{MANIFEST}\nuci,Yacht,{file},{checksum},c6,,,,\n")
-    with pytest.raises(SourceUnavailable, match="outside the mirror"):
+    with pytest.raises(SourceUnavailable, match="lies outside"):
         fetch_mirror("Yacht", mirror)

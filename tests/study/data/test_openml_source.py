@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import pickle
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from qrt.errors import UserError
@@ -28,20 +31,17 @@ from support.openml_stand_in import (
     DATA,
     DESCRIPTION,
     FEATURES,
-    LIST,
-    STUDY,
+    FORMS,
     description,
     features,
-    listing,
     open_house,
     refusal,
-    study,
 )
 from support.stand_in_server import StandInServer, answer, close_half_way, hang
 
 QUICK = TransferSettings(read_seconds=10, attempts=3, first_wait_seconds=0, slot_poll_seconds=0.01)
 IMPATIENT = replace(QUICK, read_seconds=0.2)
-ROW = paper_datasets()["abalone"]
+ROW = replace(paper_datasets()["abalone"], openml_id=44)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def kept(folder: Path) -> list[str]:
     )
 
 
-def test_a_dataset_is_found_by_its_name_in_its_suite_and_read(server: StandInServer, cache: Path) -> None:
+def test_a_dataset_is_found_by_the_id_of_the_sheet_and_read(server: StandInServer, cache: Path) -> None:
     table = fetched(cache)
     assert table.target == "Rings"
     assert table.categorical == ("Sex",)
@@ -104,12 +104,102 @@ def test_only_the_arff_file_is_kept_and_the_lock_file_names_it(server: StandInSe
     assert lock == {"datasets": {"abalone": table.provenance}}
 
 
-def test_the_locked_id_is_asked_for_without_the_suite(server: StandInServer, cache: Path) -> None:
+def test_three_requests_are_enough_and_the_data_are_not_fetched_again(server: StandInServer, cache: Path) -> None:
     fetched(cache)
+    assert server.asked == [DESCRIPTION, FEATURES, DATA]
     server.asked.clear()
-    server.serve(LIST, listing({43: "abalone"}))
-    assert fetched(cache).provenance["openml_id"] == 44
-    assert server.asked == [DESCRIPTION, FEATURES]  # and the data are those of the cache
+    fetched(cache)
+    assert server.asked == [DESCRIPTION, FEATURES]
+
+
+def test_every_dataset_of_openml_has_an_id_of_its_own() -> None:
+    rows = [row for row in paper_datasets().values() if row.group != "uci" or not row.uci_address]
+    assert len({row.openml_id for row in rows} - {None}) == len(rows) == 46
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_description_is_understood(server: StandInServer, cache: Path, form: str) -> None:
+    server.serve(DESCRIPTION, description(server, **FORMS[form]))
+    frame = fetched(cache).frame
+    assert list(frame) == [
+        name for name in ("Sex", "Length", "note", "Rings") if name != "note" or "ignored" not in form
+    ]
+    assert frame["Rings"].tolist() == [15.0, 7.0, 9.0]
+
+
+def test_a_sparse_file_is_read(server: StandInServer, cache: Path) -> None:
+    head = ARFF[: ARFF.index(b"1,M")]
+    sparse = head + b"{0 1, 1 M, 2 0.455, 3 'a, b', 4 15, 5 1}\n{0 2, 1 F, 3 plain, 4 7}\n{1 I, 4 9}\n"
+    server.serve(DESCRIPTION, description(server, format="Sparse_ARFF", md5_checksum=hashlib.md5(sparse).hexdigest()))
+    server.serve(DATA, answer(sparse))
+    frame = fetched(cache).frame
+    assert frame["Rings"].tolist() == [15.0, 7.0, 9.0]
+    assert frame["Length"].tolist() == [0.455, 0.0, 0.0]  # what a sparse row leaves out is 0
+
+
+PARQUET = "/datasets/0000/0044/dataset_44.pq"
+
+
+def parquet(**columns: pa.Array) -> bytes:
+    """The table of the ARFF file as OpenML converts it, with other columns in place of some."""
+    content: dict[str, Any] = {
+        "number": pa.array([1, 2, 3], pa.uint8()),
+        "Sex": pa.array(["M", "F", None]).dictionary_encode(),
+        "Length": pa.array([0.455, None, 0.53]),
+        "note": pa.array(["a, b", "plain", None]),
+        "Rings": pa.array([15, 7, 9], pa.int64()),
+        "leak": pa.array([1.0, 2.0, 3.0]),
+    }
+    file = io.BytesIO()
+    pq.write_table(pa.table(content | columns), file)
+    return file.getvalue()
+
+
+def by_parquet(server: StandInServer, cache: Path, content: bytes) -> RawTable:
+    server.serve(DESCRIPTION, description(server, parquet_url=server.address + PARQUET))
+    server.serve(PARQUET, answer(content))
+    lock = SourceLock(cache.parent / "datasets.lock.json")
+    return fetch_openml(ROW, cache, lock, QUICK, parquet=True)
+
+
+def test_the_parquet_file_gives_the_same_table_where_the_arff_file_is_gone(server: StandInServer, cache: Path) -> None:
+    expected = fetched(cache.parent / "other" / "cache")
+    server.serve(DATA, answer(b"", status=404))
+    with pytest.raises(SourceUnavailable, match="404"):
+        fetched(cache)
+    table = by_parquet(server, cache, parquet())
+    pd.testing.assert_frame_equal(table.frame, expected.frame)
+    assert (table.target, table.categorical) == (expected.target, expected.categorical)
+    assert table.provenance["source"] == "openml_parquet"
+    assert "md5" not in table.provenance
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"Rings": pa.array(["15", "7", "9"])}, "Rings is numeric, here string"),
+        ({"Length": pa.array([True, False, None])}, "Length is numeric, here bool"),
+        ({"Sex": pa.array([0, 1, None])}, "Sex is nominal, here int64"),
+        ({"more": pa.array([1, 2, 3])}, "are not those of OpenML's description"),
+    ],
+)
+def test_parquet_files_with_other_types_are_refused(
+    server: StandInServer, cache: Path, columns: dict[str, pa.Array], reason: str
+) -> None:
+    with pytest.raises(SourceUnavailable, match=reason):
+        by_parquet(server, cache, parquet(**columns))
+    assert kept(cache.parent) == []
+
+
+def test_the_parquet_file_does_not_take_the_place_of_a_locked_arff_file(server: StandInServer, cache: Path) -> None:
+    fetched(cache)
+    with pytest.raises(SourceUnavailable, match=r"datasets\.lock\.json expects source openml, .* delete the entry"):
+        by_parquet(server, cache, parquet())
+
+
+def test_another_dataset_behind_the_id_is_refused(server: StandInServer, cache: Path) -> None:
+    server.serve(DESCRIPTION, description(server, name="abalone_2"))
+    assert_refused_and_next_run_works(server, cache, "does not look like the data of abalone, .* named 'abalone_2'")
 
 
 def test_a_dataset_with_an_id_in_the_sheet_follows_the_rules_of_its_group(server: StandInServer, cache: Path) -> None:
@@ -120,7 +210,6 @@ def test_a_dataset_with_an_id_in_the_sheet_follows_the_rules_of_its_group(server
     table = fetched(cache, row=paper_datasets()["Kin8nm"])
     assert (table.target, table.rules, table.categorical) == ("y", "uci", ())
     assert table.frame.to_dict("list") == {"theta1": [-0.5], "y": [0.25]}
-    assert STUDY not in server.asked
 
 
 def test_several_ignored_columns_may_be_named_in_one(server: StandInServer, cache: Path) -> None:
@@ -161,11 +250,13 @@ def test_the_home_directory_and_the_root_logger_stay_untouched(server: StandInSe
     home = tmp_path / "home"
     home.mkdir()
     script = (
+        "from dataclasses import replace\n"
         "from pathlib import Path\n"
         "from qrt_study.data.openml_source import fetch_openml\n"
         "from qrt_study.data.sheet import paper_datasets\n"
         "from qrt_study.data.source_lock import SourceLock\n"
-        "table = fetch_openml(paper_datasets()['abalone'], Path('cache'), SourceLock())\n"
+        "row = replace(paper_datasets()['abalone'], openml_id=44)\n"
+        "table = fetch_openml(row, Path('cache'), SourceLock())\n"
         "import logging, os\n"
         "assert len(table.frame) == 3 and os.environ['HOME'].endswith('home')\n"
         "assert logging.getLogger().handlers == []\n"
@@ -187,8 +278,8 @@ def assert_refused_and_next_run_works(server: StandInServer, cache: Path, messag
     assert kept(cache) == ["openml/44.arff"]
 
 
-EVERYWHERE = [STUDY, LIST, DESCRIPTION, FEATURES, DATA]
-PLACES = pytest.mark.parametrize("path", EVERYWHERE, ids=["suite", "list", "description", "features", "data"])
+EVERYWHERE = [DESCRIPTION, FEATURES, DATA]
+PLACES = pytest.mark.parametrize("path", EVERYWHERE, ids=["description", "features", "data"])
 
 
 @PLACES
@@ -202,8 +293,7 @@ def test_404_is_reported_at_once(server: StandInServer, cache: Path, path: str) 
 
 @PLACES
 def test_503_twice_is_survived(server: StandInServer, cache: Path, path: str) -> None:
-    routes = {STUDY: study(43, 44), LIST: listing({44: "abalone"}), DESCRIPTION: description(server)}
-    routes |= {FEATURES: features(Sex="nominal"), DATA: answer(ARFF)}
+    routes = {DESCRIPTION: description(server), FEATURES: features(Sex="nominal"), DATA: answer(ARFF)}
     busy = answer(b"busy", status=503)
     server.serve(path, busy, busy, routes[path])
     assert len(fetched(cache).frame) == 3
@@ -233,8 +323,8 @@ def test_html_instead_of_data_is_refused(server: StandInServer, cache: Path, pat
     assert_refused_and_next_run_works(server, cache, "sent an HTML page instead of data")
 
 
-@pytest.mark.parametrize("path", [STUDY, LIST, DESCRIPTION, FEATURES])
-@pytest.mark.parametrize("body", [b"no xml", b"<a/>", b"<oml:study", b""])
+@pytest.mark.parametrize("path", [DESCRIPTION, FEATURES])
+@pytest.mark.parametrize("body", [b"<a/>", b"<oml:study"])
 def test_an_answer_that_is_not_openmls_is_refused(server: StandInServer, cache: Path, path: str, body: bytes) -> None:
     server.serve(path, answer(body))
     assert_refused_and_next_run_works(server, cache, "sent an answer that is not OpenML's")
@@ -253,20 +343,39 @@ def test_a_busy_database_is_asked_again(server: StandInServer, cache: Path) -> N
         fetched(cache)
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [({43: "x", 44: "y"}, "no dataset"), ({43: "abalone", 44: "abalone"}, "2 datasets")],
-)
-def test_a_name_must_be_in_the_suite_once(
-    server: StandInServer, cache: Path, names: dict[int, str], message: str
+OVERLOADED = [b"Too many requests, please try again later.", b""]
+
+
+@pytest.mark.parametrize("path", [DESCRIPTION, FEATURES])
+@pytest.mark.parametrize("body", OVERLOADED)
+def test_overload_in_plain_text_with_status_200_is_asked_again(
+    server: StandInServer, cache: Path, path: str, body: bytes
 ) -> None:
-    server.serve(LIST, listing(names))
-    assert_refused_and_next_run_works(server, cache, f"OpenML suite 269: has {message} named 'abalone'")
+    server.serve(path, answer(body), description(server) if path == DESCRIPTION else features(Sex="nominal"))
+    assert len(fetched(cache).frame) == 3
+    server.serve(path, answer(body))
+    with pytest.raises(SourceUnavailable, match=r"without XML, .* overloaded \(tried 3 times\)"):
+        fetched(cache)
 
 
-def test_a_wrong_checksum_is_refused(server: StandInServer, cache: Path) -> None:
+def test_overload_in_place_of_the_data_is_asked_again(server: StandInServer, cache: Path) -> None:
+    server.serve(DATA, answer(OVERLOADED[0]), answer(ARFF[:-5]), answer(ARFF))
+    assert len(fetched(cache).frame) == 3
+
+
+def test_a_checksum_that_stays_wrong_is_refused_without_a_third_download(server: StandInServer, cache: Path) -> None:
     server.serve(DATA, answer(ARFF.replace(b"0.455", b"0.456")))
     assert_refused_and_next_run_works(server, cache, "the checksum is wrong, OpenML publishes md5")
+    assert server.asked.count(DATA) == 2 + 1
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(112, "No access granted .*was withdrawn"), (372, "No results .*found nothing for what was asked")],
+)
+def test_errors_of_openml_get_words(server: StandInServer, cache: Path, code: int, words: str) -> None:
+    server.serve(DESCRIPTION, refusal(code, "No access granted" if code == 112 else "No results"))
+    assert_refused_and_next_run_works(server, cache, words)
 
 
 def test_a_new_version_behind_the_same_id_is_refused(server: StandInServer, cache: Path) -> None:

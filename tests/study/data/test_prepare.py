@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,6 @@ import pandas as pd
 import pytest
 
 from qrt.errors import UserError
-from qrt.estimator.text_table import read_csv_table, read_own_table
 from qrt_study.data.prepare import prepare
 from qrt_study.data.raw_table import RawTable
 
@@ -145,46 +143,3 @@ def test_infinite_values_are_refused() -> None:
 
 def test_unknown_categorical_column_is_named() -> None:
     assert "no column 'colour'" in refusal(RawTable(frame(), "y", categorical=("colour",)))
-
-
-def csv_file(folder: Path, text: str | bytes) -> Path:
-    path = folder / "mine.csv"
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return path
-
-
-def test_byte_order_mark_does_not_stick_to_the_first_name(tmp_path: Path) -> None:
-    assert list(read_csv_table(csv_file(tmp_path, b"\xef\xbb\xbfa,y\n1,2\n")).columns) == ["a", "y"]
-
-
-def test_only_an_empty_field_is_missing(tmp_path: Path) -> None:
-    table = read_csv_table(csv_file(tmp_path, "a,b\nNone,1\n,2\nNA,3\n"))
-    assert table["a"].tolist()[::2] == ["None", "NA"]
-    assert table["a"].isna().tolist() == [False, True, False]
-
-
-@pytest.mark.parametrize(
-    ("content", "part"),
-    [
-        ("a,b,a\n1,2,3\n", "'a' occur more than once"),
-        ("", "empty"),
-        ("a,b\n1,2\n1,2,3,4\n", "not a readable CSV"),
-        (b"a,b\n\xff\xfe,2\n", "UTF-8"),
-    ],
-)
-def test_unreadable_csv_is_refused_with_its_name(tmp_path: Path, content: str | bytes, part: str) -> None:
-    with pytest.raises(UserError, match=r"mine\.csv.*") as caught:
-        read_csv_table(csv_file(tmp_path, content))
-    assert part in str(caught.value)
-
-
-def test_damaged_gzip_and_parquet_are_refused(tmp_path: Path) -> None:
-    for name in ("mine.csv.gz", "mine.parquet"):
-        path = tmp_path / name
-        path.write_bytes(b"this is neither")
-        with pytest.raises(UserError, match="not a readable"):
-            read_own_table(path)
-
-
-def test_numbers_are_read_exactly(tmp_path: Path) -> None:
-    assert read_csv_table(csv_file(tmp_path, "a\n0.1234567890123456789\n"))["a"][0] == 0.1234567890123456789

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import io
 import json
 import resource
@@ -17,7 +19,7 @@ import pandas as pd
 import pytest
 
 from qrt.errors import UserError
-from qrt_study.data import archive_member
+from qrt_study.data import archive_member, uci_source
 from qrt_study.data.download import TransferSettings
 from qrt_study.data.raw_table import RawTable, SourceUnavailable
 from qrt_study.data.sheet import SheetRow, paper_datasets
@@ -46,9 +48,9 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-def zipped(members: dict[str, bytes]) -> bytes:
+def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()
@@ -59,7 +61,8 @@ def served(server: StandInServer, row: SheetRow, *behaviours: Behaviour) -> None
 
 
 def fetched(row: SheetRow, cache: Path, settings: TransferSettings = QUICK) -> RawTable:
-    return fetch_uci(row, cache, SourceLock(cache.parent / "datasets.lock.json"), settings)
+    """The table of a row whose archive has the bytes of a test, not those of the sheet."""
+    return fetch_uci(replace(row, uci_sha256=""), cache, SourceLock(cache.parent / "datasets.lock.json"), settings)
 
 
 def kept(cache: Path) -> list[str]:
@@ -103,6 +106,21 @@ def test_lines_with_blanks_around_have_no_more_columns(server: StandInServer, ca
     assert list(table.frame.columns) == ["c0", "c1", "c2", "c3", "c4", "c5", "c6"]
     assert table.frame["c6"].tolist() == [7.0, 8.0]
     assert table.frame["c0"].tolist() == [1.5, 0.001]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("MPG", MPG_ROWS + b"18.0 8 307.0 130.0 3504. 12.0 70 1\n"),
+        ("Protein", b"RMSD,F1\n1,2\n3\n"),
+        ("Protein", b"RMSD,F1\n1,2,3\n4,5,6\n"),
+    ],
+)
+def test_rows_with_more_or_fewer_fields_are_refused(
+    server: StandInServer, cache: Path, name: str, content: bytes
+) -> None:
+    with pytest.raises(SourceUnavailable, match=r"does not look like .* field\(s\), but the first line has"):
+        read(server, cache, name, content)
 
 
 def test_a_comma_table_with_names_and_numbers_is_read(server: StandInServer, cache: Path) -> None:
@@ -272,6 +290,37 @@ def test_an_archive_with_a_name_that_leads_outside_is_refused(server: StandInSer
     assert_refused_and_next_run_works(server, cache, answer(archive), "leads outside its folder")
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damage_anywhere_in_an_archive_is_refused_or_harmless(method: int) -> None:
+    archive = zipped({"auto-mpg.data": MPG_ROWS}, method)
+    for place in range(len(archive)):
+        damaged = archive[:place] + bytes([archive[place] ^ 0x55]) + archive[place + 1 :]
+        try:
+            assert archive_member.member_bytes(damaged, "auto-mpg.data", "here") in (MPG_ROWS, damaged)
+        except SourceUnavailable as error:
+            assert str(error).startswith("here")  # noqa: PT017 (harmless damage raises nothing)
+
+
+def test_a_file_without_a_name_in_an_archive_is_left_alone() -> None:
+    archive = zipped({"auto-mpg.data": MPG_ROWS, "nn": b"nameless"}).replace(b"nn", b"\0n")
+    assert archive_member.member_bytes(archive, "auto-mpg.data", "here") == MPG_ROWS
+
+
+def test_an_inner_archive_that_is_none_is_not_taken_for_the_file(server: StandInServer, cache: Path) -> None:
+    archive = zipped({"data.zip": MPG_ROWS})
+    assert_refused_and_next_run_works(server, cache, answer(archive), r"data\.zip: is no zip archive")
+
+
+@pytest.mark.parametrize("name", ["Energy", "Concrete"])
+def test_damaged_spreadsheets_are_refused_or_read(server: StandInServer, cache: Path, name: str) -> None:
+    sound = bytearray(workbook([["Y2", "X"], [1, 2]]) if name == "Energy" else biff2([["Y", "X"], [1.0, 2.0]]))
+    row = paper_datasets()[name]
+    for place in range(0, len(sound), max(1, len(sound) // 200)):
+        damaged = bytes([*sound[:place], sound[place] ^ 0x15, *sound[place + 1 :]])
+        with contextlib.suppress(SourceUnavailable):
+            uci_source._table(damaged, row, "here")
+
+
 BOMB = zipped({"auto-mpg.data": bytes(100_001)})
 
 
@@ -329,6 +378,19 @@ def test_other_bytes_than_the_locked_ones_are_refused(server: StandInServer, cac
     (cache / "uci" / "MPG" / "auto+mpg.zip").unlink()
     with pytest.raises(SourceUnavailable, match=r"datasets\.lock\.json expects sha256 .* delete the entry"):
         read(server, cache, "MPG", MPG_ROWS + MPG_ROWS)
+    assert kept(cache) == []
+
+
+def test_archives_with_a_known_checksum_are_checked_against_it(server: StandInServer, cache: Path) -> None:
+    assert sum(bool(row.uci_sha256) for row in paper_datasets().values()) == 7
+    content = zipped({"auto-mpg.data": MPG_ROWS})
+    row = replace(paper_datasets()["MPG"], uci_sha256=hashlib.sha256(content).hexdigest())
+    lock = SourceLock(cache.parent / "datasets.lock.json")
+    served(server, row, answer(b"PK cut"), answer(content))
+    assert len(fetch_uci(row, cache, lock, QUICK).frame) == 2
+    other = replace(row, uci_sha256="0" * 64)
+    with pytest.raises(SourceUnavailable, match="the checksum is wrong, the sheet of datasets has sha256 0000"):
+        fetch_uci(other, cache, lock, QUICK)
     assert kept(cache) == []
 
 

@@ -55,12 +55,12 @@ DRAWING = """
 import pandas as pd
 from qrt_study.figures.compare_job import write_statistics
 from qrt_study.figures.figure_job import draw_figure
-from qrt_study.figures.figure_kind import Results
+from qrt_study.figures.kinds import Results
 
 methods = {"method": ["BASE", "QRTC"], "status": "ok", "dataset": "Yacht", "test_coverage_90": [0.8, 0.9]}
 results = Results({}, pd.DataFrame(methods), *[pd.DataFrame()] * 4)
-write_statistics("fig30_coverage", study, results, Path("numbers"))
-draw_figure("fig30_coverage", study, Path("numbers"), pdf=Path("figure.pdf"), png=Path("figure.png"))
+write_statistics("fig30_hits", study, results, Path("numbers"))
+draw_figure("fig30_hits", study=study, statistics=Path("numbers"), pdf=Path("figure.pdf"), png=Path("figure.png"))
 assert "QRTC 0.900" in Path("numbers/caption.rst").read_text()
 """
 # Beyond what the page tries: a figure that is drawn, and families that are trained, with what their rows then have.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qrt.engine.split import part_sizes
 from qrt.engine.variant import Variant
 from qrt_study.data.fetch import fetch
 from qrt_study.data.prepared_store import prepare_dataset
@@ -34,5 +33,4 @@ def test_outputs_take_as_much_as_the_formula_says(tmp_path: Path) -> None:
     write_networks(tmp_path / "all.networks.parquet", networks)
     rows = read_tables([tmp_path / "all.networks.parquet"], NETWORKS).to_pylist()
     stored = sum(len(row[part] or b"") for row in rows for part in PARTS)
-    train_rows = part_sizes(read_record(prepared / "record.json")["rows"])[0]
-    assert stored == bytes_of_family(family, train_rows)
+    assert stored == bytes_of_family(family, read_record(prepared / "record.json")["rows"])

@@ -19,10 +19,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from qrt_study.figures import style
-from qrt_study.figures.comparison import FOOTER, draw_comparison, draw_differences
+from qrt_study.figures.comparison import draw_comparison, draw_differences
 from qrt_study.figures.critical_difference import bar_levels, draw_critical_difference, panel_rows, rank_limits
 from qrt_study.figures.difference_bars import draw_difference_bars, name_size, symlog_threshold
 from qrt_study.figures.letter_value_plot import draw_letter_values
+from qrt_study.figures.style import FOOTER
 from qrt_study.plan.compared import Compared
 from qrt_study.statistics.comparison import compare
 from qrt_study.statistics.figure_statistics import FigureStatistics

@@ -21,9 +21,9 @@ from conftest import SHARED
 from qrt_study.figures.caption import footer, left_out_words
 from qrt_study.figures.compare_job import compute_statistics, write_statistics
 from qrt_study.figures.figure_job import draw_figure
-from qrt_study.figures.figure_kind import Results
-from qrt_study.figures.kinds import KINDS, required_results
-from qrt_study.plan.artifacts import ARTIFACTS, FIGURES
+from qrt_study.figures.kinds import KINDS, Results
+from qrt_study.plan import artifacts
+from qrt_study.plan.artifacts import ARTIFACTS, FIGURES, required_results
 from qrt_study.plan.config import StudyConfig
 from qrt_study.statistics.figure_statistics import LeftOut
 from support import per_epoch_tables
@@ -38,7 +38,7 @@ OTHER_COMPARISONS = ("fig10_bandwidth", "fig13_differences_all")
 
 def written(name: str, study: StudyConfig, results: Results, folder: Path) -> dict[str, bytes]:
     write_statistics(name, study, results, folder)
-    draw_figure(name, study, folder, pdf=folder / "figure.pdf", png=folder / "figure.png")
+    draw_figure(name, study=study, statistics=folder, pdf=folder / "figure.pdf", png=folder / "figure.png")
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
@@ -288,11 +288,10 @@ def test_discrete_datasets_are_in_figures_of_all_datasets_only() -> None:
             "qrt_study.figures.densities, qrt_study.figures.calibration_maps, qrt_study.figures.per_epoch",
             {"torch", "scipy.stats", "seaborn", "sklearn"},
         ),
-        ("qrt_study.figures.kinds", {"pandas", "pyarrow", "scipy", "matplotlib"}),
         # What each call of Snakemake imports, also once for every job on a cluster.
         (
             "qrt_study.plan.config, qrt_study.data.fetch, qrt_study.data.left_out, "
-            "qrt_study.results.readings, qrt_study.figures.kinds",
+            "qrt_study.results.readings, qrt_study.running.study_files",
             {"torch", "scipy.stats", "matplotlib", "seaborn", "sklearn"},
         ),
         ("qrt_study.data.prepared_store", {"torch", "scipy.stats"}),
@@ -304,8 +303,8 @@ def test_import_brings_nothing_large_that_is_not_needed(modules: str, unwanted: 
     assert found.stderr.strip() == ""
 
 
-def test_every_figure_has_a_kind_and_every_kind_a_figure() -> None:
-    assert {artifact.kind for artifact in FIGURES.values()} == set(KINDS)
+def test_every_comparison_has_a_kind_and_every_kind_a_comparison() -> None:
+    assert {artifact.kind for artifact in artifacts.COMPARISONS.values()} == set(KINDS)
 
 
 def test_example_figures_need_no_other_dataset_than_those_they_show() -> None:

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 from fontTools import subset
 from fontTools.ttLib import TTFont
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qrt_study.figures import style
 
 
 @settings(max_examples=15, deadline=None)
+@example(low=-2.5625, high=0.0, threshold=0.001, which="x", inches=0.875)
 @given(
     st.floats(-8, 8), st.floats(-8, 8), st.sampled_from([0.001, 0.1, 1.0]), st.sampled_from(["x", "y"]),
     st.floats(0.8, 6.0),

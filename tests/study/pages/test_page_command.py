@@ -10,7 +10,8 @@ import pytest
 from conftest import PROJECT
 from qrt.errors import UserError
 from qrt_study import published
-from qrt_study.commands import own_data, page
+from qrt_study.pages.own_data import write_own_data
+from qrt_study.pages.page_job import write_page
 from qrt_study.plan.config import StudyConfig, load_study
 from qrt_study.results.readings import readings_of
 from qrt_study.results.tables import METHODS, write_rows
@@ -71,7 +72,7 @@ def test_page_has_its_files_and_says_if_it_is_a_demonstration(
     name: str, demonstration: bool, study: StudyConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(StudyConfig, "demonstration", DEMONSTRATION if demonstration else "")
-    page.run(name, study=study, out=Path("out"))
+    write_page(name, study=study, out=Path("out"))
     forms = {f"{name}.{form}" for form in ("html", "md", "csv")}
     assert {path.name for path in Path("out").iterdir()} == forms | FILES[name]
     for form in ("html", "md"):
@@ -81,7 +82,7 @@ def test_page_has_its_files_and_says_if_it_is_a_demonstration(
 
 
 def test_numbers_beside_the_page_on_seeds_are_those_of_all_seeds(study: StudyConfig) -> None:
-    page.run("seeds", study=study, out=Path("out"))
+    write_page("seeds", study=study, out=Path("out"))
     expected = seed_statistics(TABLE, METRICS)
     for file, frame in zip(("seeds", "seeds_per_seed", "seeds_summary"), expected, strict=False):
         pd.testing.assert_frame_equal(pd.read_csv(f"out/{file}.csv"), frame, check_dtype=False)
@@ -92,7 +93,7 @@ def test_demonstration_is_not_compared_with_published_values(
     demonstration: str, datasets: set[str], study: StudyConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(StudyConfig, "demonstration", demonstration)
-    page.run("agreement", study=study, out=Path("out"))
+    write_page("agreement", study=study, out=Path("out"))
     points = pd.read_csv("out/agreement.csv")
     assert set(points["dataset"]) == datasets
     assert list(points.columns) == list(FIGURE2_POINTS)
@@ -100,4 +101,4 @@ def test_demonstration_is_not_compared_with_published_values(
 
 def test_page_on_own_data_needs_own_data(study: StudyConfig) -> None:
     with pytest.raises(UserError, match="own_datasets"):
-        own_data.run([], study=study, out=Path("out"))
+        write_own_data([], study=study, out=Path("out"))

@@ -14,18 +14,17 @@ import pytest
 
 from qrt.text.page import Cell, Column, Html, Row, document, html, table, tag
 from qrt.text.words import counted, interval, listed, number, p_value, percent
-from qrt_study.pages.agreement import agreement_markdown, agreement_page
+from qrt_study.pages.agreement import agreement_page
 from qrt_study.pages.changed_differences import CHANGED_DIFFERENCES, changed_differences, distances_to_published
 from qrt_study.pages.disagreements import (
     disagreements_csv,
-    disagreements_markdown,
     disagreements_page,
     in_order,
     sd_answer,
 )
 from qrt_study.pages.passages import TITLES
 from qrt_study.pages.readings import Readings, changed_verdicts, summary_lines, tally
-from qrt_study.pages.scorecard import scorecard_csv, scorecard_markdown, scorecard_page
+from qrt_study.pages.scorecard import scorecard_csv, scorecard_page
 from qrt_study.pages.strip import strip
 from qrt_study.pages.study_words import PAGES, StudyWords
 from qrt_study.pages.value_table import with_noise
@@ -73,9 +72,9 @@ def all_pages(study: StudyWords | None = None) -> dict[str, str]:
     study = study or mock_study(hostile=True)
     verdicts, numbers, agreements = mock_verdicts(20, hostile=True), mock_key_numbers(), mock_agreements(hostile=True)
     return {
-        "scorecard.html": scorecard_page(Readings(verdicts, study)),
-        "disagreements.html": disagreements_page(Readings(verdicts, study), numbers, mock_by_dataset()),
-        "agreement.html": agreement_page(*agreements, study, b"png"),
+        "scorecard.html": scorecard_page(Readings(verdicts, study)).html,
+        "disagreements.html": disagreements_page(Readings(verdicts, study), numbers, mock_by_dataset()).html,
+        "agreement.html": agreement_page(*agreements, study, b"png").html,
     }
 
 
@@ -189,7 +188,7 @@ def test_scorecard_page_counts_claims_by_definition_apart() -> None:
     verdicts = mock_verdicts()
     own = verdicts[verdicts["reading"] == "study"]
     counted_in = own[~own["id"].isin(BY_DEFINITION)]
-    page = scorecard_page(Readings(verdicts, mock_study()))
+    page = scorecard_page(Readings(verdicts, mock_study())).html
     for rows in (counted_in, counted_in[counted_in["abstract"]]):
         words = ", ".join(f"{count} {word}" for word, count in tally(rows["verdict"]).items() if count)
         assert f'aria-label="{words}"' in page
@@ -199,7 +198,7 @@ def test_scorecard_page_counts_claims_by_definition_apart() -> None:
 def test_scorecard_begins_with_abstract_and_conclusion_and_has_every_claim_once() -> None:
     verdicts = mock_verdicts()
     own = verdicts[verdicts["reading"] == "study"]
-    page = scorecard_page(Readings(verdicts, mock_study()))
+    page = scorecard_page(Readings(verdicts, mock_study())).html
     assert sorted(re.findall(r'<article class="claim" id="(C\d+)"', page)) == sorted(own["id"])
     first, rest = page.split('<section id="claims">')
     assert len(re.findall(r"<article", first)) == ABSTRACT
@@ -211,7 +210,7 @@ def test_scorecard_begins_with_abstract_and_conclusion_and_has_every_claim_once(
 def test_a_claim_shows_its_sentence_and_its_short_finding_and_folds_the_rest() -> None:
     verdicts = mock_verdicts(3)
     own = verdicts[verdicts["reading"] == "study"].iloc[1]
-    page = scorecard_page(Readings(verdicts, mock_study()))
+    page = scorecard_page(Readings(verdicts, mock_study())).html
     card = page[page.index(f'id="{own["id"]}"') :].split("</article>")[0]
     shown, folded = card.split('<details class="notes">')
     assert html(own["sentence"]) in shown
@@ -221,7 +220,7 @@ def test_a_claim_shows_its_sentence_and_its_short_finding_and_folds_the_rest() -
 
 
 def test_a_claim_that_was_changed_after_the_run_is_marked() -> None:
-    page = scorecard_page(Readings(mock_verdicts(), mock_study()))
+    page = scorecard_page(Readings(mock_verdicts(), mock_study())).html
     marked = re.findall(r'<article class="claim" id="(C\d+)"(?:(?!</article>).)*changed after the run', page, re.DOTALL)
     assert tuple(marked) == CHANGED_AFTER_RUN
 
@@ -230,14 +229,14 @@ def test_a_claim_by_definition_has_no_verdict_unless_it_failed() -> None:
     verdicts = mock_verdicts(20).assign(verdict="confirmed")
     for word, shown in (("confirmed", "≡ by definition"), ("contradicted", "✗ contradicted")):
         verdicts.loc[verdicts["id"] == BY_DEFINITION[0], "verdict"] = word
-        page = scorecard_page(Readings(verdicts, mock_study()))
+        page = scorecard_page(Readings(verdicts, mock_study())).html
         card = page[page.index(f'id="{BY_DEFINITION[0]}"') :].split("</article>")[0]
         assert f">{shown}</span>" in card
 
 
 def test_passages_of_the_paper_have_titles() -> None:
     verdicts = mock_verdicts(20).assign(statement="S24", abstract=False)
-    assert html(TITLES["S24"]) in scorecard_page(Readings(verdicts, mock_study()))
+    assert html(TITLES["S24"]) in scorecard_page(Readings(verdicts, mock_study())).html
     assert len(TITLES) == len(set(TITLES.values())) == 57
 
 
@@ -272,7 +271,7 @@ def test_scorecard_links_figures_that_the_study_has_and_names_the_others() -> No
     verdicts["figure"] = verdicts["id"].map(
         dict(zip(verdicts["id"].unique(), ["fig03_main", "fig04_ablation", "table2_times"], strict=True))
     )
-    page = scorecard_page(Readings(verdicts, replace(mock_study(), figures=("fig03_main", "table2_times"))))
+    page = scorecard_page(Readings(verdicts, replace(mock_study(), figures=("fig03_main", "table2_times")))).html
     assert 'href="fig03_main.png"' in page
     assert 'href="fig03_main.pdf"' in page
     assert 'href="table2_times.md"' in page
@@ -287,7 +286,7 @@ def test_disagreements_start_with_those_that_favour_methods_and_go_on_by_number(
     rows = [switch.row for switch in in_order()]
     first = [row for row in (13, 4) if row in rows]
     assert rows == [*first, *sorted(set(rows) - set(first))]
-    page = disagreements_page(Readings(mock_verdicts(20), mock_study()), mock_key_numbers(), mock_by_dataset())
+    page = disagreements_page(Readings(mock_verdicts(20), mock_study()), mock_key_numbers(), mock_by_dataset()).html
     assert re.findall(r'<section id="(\w+)"', page) == [switch.name for switch in in_order()]
 
 
@@ -326,7 +325,7 @@ def test_numbers_that_were_read_from_a_file_make_the_same_page(tmp_path: Path) -
     read = pd.read_csv(tmp_path / "numbers.csv")
     study, differences = mock_study(), mock_by_dataset()
     both = (mock_key_numbers(), read)
-    pages = [disagreements_page(Readings(mock_verdicts(9), study), numbers, differences) for numbers in both]
+    pages = [disagreements_page(Readings(mock_verdicts(9), study), numbers, differences).html for numbers in both]
     assert pages[0] == pages[1]
 
 
@@ -340,7 +339,7 @@ def test_differences_that_a_switch_changes_are_told_with_the_largest_first() -> 
     assert found[["before", "after"]].to_numpy().tolist() == [[0.0, 0.5], [-0.9, -0.65]]
     yacht = figure2().set_index(["dataset", "method"]).loc[("Yacht", "QRTC")]
     assert found["published"].iloc[1] == yacht["difference"]
-    page = disagreements_page(Readings(mock_verdicts(5), mock_study()), mock_key_numbers(), found)
+    page = disagreements_page(Readings(mock_verdicts(5), mock_study()), mock_key_numbers(), found).html
     assert page.count("Datasets that change most") == 1
 
 
@@ -358,11 +357,13 @@ def test_distance_to_the_published_values_is_in_units_of_the_joint_standard_erro
             "before_standard_error": 0.4,
             "after_standard_error": 0.0,
             "before": published["difference"] + 0.5,
-            "after": published["difference"] - 0.6,
+            "after": published["difference"] - 0.66,
         }
     )
     (row,) = distances_to_published(found).to_dict("records")
-    assert row == {"row": 1, "switch": "posthoc_on", "values": 8, "before": pytest.approx(1), "after": pytest.approx(2)}
+    assert (row["row"], row["switch"], row["values"]) == (1, "posthoc_on", 8)
+    assert (row["median_before"], row["beyond_two_before"]) == (pytest.approx(1), 0)
+    assert (row["median_after"], row["beyond_two_after"]) == (pytest.approx(2.2), 8)
     assert distances_to_published(found.head(5)).empty
 
 
@@ -406,9 +407,9 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 def test_markdown_tables_keep_their_columns_whatever_the_cells_hold() -> None:
     verdicts, numbers, study = mock_verdicts(20, hostile=True), mock_key_numbers(), mock_study(hostile=True)
     for text in (
-        scorecard_markdown(Readings(verdicts, study)),
-        disagreements_markdown(Readings(verdicts, study), numbers, mock_by_dataset()),
-        agreement_markdown(*mock_agreements(hostile=True), study),
+        scorecard_page(Readings(verdicts, study)).markdown,
+        disagreements_page(Readings(verdicts, study), numbers, mock_by_dataset()).markdown,
+        agreement_page(*mock_agreements(hostile=True), study).markdown,
     ):
         assert HOSTILE not in text
         tables = re.split(r"\n(?!\|)", text)
@@ -421,10 +422,10 @@ def test_markdown_tables_keep_their_columns_whatever_the_cells_hold() -> None:
 
 def test_an_agreement_page_without_common_datasets_says_so() -> None:
     empty = [Agreement(full.points.iloc[:0], full.summary.iloc[:0], "Nothing here.") for full in mock_agreements()]
-    page = agreement_page(empty[0], empty[1], empty[2], mock_study())
+    page = agreement_page(empty[0], empty[1], empty[2], mock_study()).html
     assert page.count("Nothing here.") == 3
     assert "<table" not in page
-    assert agreement_markdown(empty[0], empty[1], empty[2], mock_study()).count("Nothing here.") == 3
+    assert agreement_page(empty[0], empty[1], empty[2], mock_study()).markdown.count("Nothing here.") == 3
 
 
 def test_a_demonstration_says_so_everywhere_and_judges_nothing() -> None:
@@ -432,9 +433,9 @@ def test_a_demonstration_says_so_everywhere_and_judges_nothing() -> None:
     verdicts, numbers = mock_verdicts(), mock_key_numbers()
     lines = summary_lines(Readings(verdicts, study))
     texts = all_pages(study) | {
-        "scorecard.md": scorecard_markdown(Readings(verdicts, study)),
-        "disagreements.md": disagreements_markdown(Readings(verdicts, study), numbers, mock_by_dataset()),
-        "agreement.md": agreement_markdown(*mock_agreements(), study),
+        "scorecard.md": scorecard_page(Readings(verdicts, study)).markdown,
+        "disagreements.md": disagreements_page(Readings(verdicts, study), numbers, mock_by_dataset()).markdown,
+        "agreement.md": agreement_page(*mock_agreements(), study).markdown,
         "terminal": "\n".join(lines),
     }
     for name, text in texts.items():
@@ -448,7 +449,7 @@ def test_a_demonstration_says_so_everywhere_and_judges_nothing() -> None:
 
 
 def test_the_agreement_page_of_a_demonstration_explains_itself_and_compares_nothing() -> None:
-    page = agreement_page(*mock_agreements(), mock_study(demonstration=True), b"png")
+    page = agreement_page(*mock_agreements(), mock_study(demonstration=True), b"png").html
     assert "<table" not in page
     assert "<img" not in page
 

@@ -70,13 +70,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     own = OwnReport("mine", record, statistics, 40, (f"{'a_long_name_of_a_folder_' * 5}/own_data.html",))
     pages = {
         "own_data": own_data_page([own], study.protocol, ""),
-        "scorecard": scorecard_page(Readings(verdicts, study), "3f9a12c0"),
-        "disagreements": disagreements_page(Readings(verdicts, study), mock_key_numbers(), mock_by_dataset()),
-        "agreement": agreement_page(*agreements, study, (path / "agreement.png").read_bytes()),
+        "scorecard": scorecard_page(Readings(verdicts, study), "3f9a12c0").html,
+        "disagreements": disagreements_page(Readings(verdicts, study), mock_key_numbers(), mock_by_dataset()).html,
+        "agreement": agreement_page(*agreements, study, (path / "agreement.png").read_bytes()).html,
         "robustness": robustness_page(
             robustness_statistics(noisy_table(["a", HOSTILE], seeds=1), METRICS, {"a": 0.9}), study
-        ),
-        "seeds": seeds_page(_seeds(), replace(study, seeds=3), (path / "agreement.png").read_bytes()),
+        ).html,
+        "seeds": seeds_page(_seeds(), replace(study, seeds=3), (path / "agreement.png").read_bytes()).html,
         "calibration": calibration_page(_diagnosis(), HOSTILE, [HOSTILE, "long " * 50], "calibration.html"),
     }
     for name, page in pages.items():

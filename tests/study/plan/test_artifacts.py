@@ -10,9 +10,9 @@ from qrt_study.plan.artifacts import ARTIFACTS, FIGURES, PAGES, TABLES, artifact
 @pytest.mark.parametrize(
     ("asked", "found"),
     [
-        (["all"], (*ARTIFACTS, *PAGES, "results")),
+        (["all"], (*ARTIFACTS, *PAGES, "results", "explorer", "article")),
         (["tables", "figures"], (*FIGURES, *TABLES)),
-        (["pages"], PAGES),
+        (["pages"], (*PAGES, "explorer")),
         (["scorecard", "fig03", "table2"], ("fig03_main", "table2_times", "scorecard")),
         (["fig3", "fig03", "fig03_main"], ("fig03_main",)),
         (["results"], ("results",)),

@@ -36,7 +36,7 @@ from support.configured import study_with
 
 PUBLISHED_TIMES = PROJECT / "replication/results/times/paper.parquet"
 LONGEST, WIDEST = "Allstate_Claims_Severity", "Santander_transaction_value"
-# Peak MB of jobs by base model and number of networks, measured (docs/cluster.md; `benchmarks/load.py --shapes`).
+# Peak MB of jobs by base model and number of networks, measured (docs/costs.md; `benchmarks/load.py --shapes`).
 MEASURED: list[tuple[str, Literal["mlp", "resnet"], int, int, int]] = [
     (LONGEST, "mlp", 3, 2, 700),
     (LONGEST, "mlp", 3, 4, 651),
@@ -101,11 +101,11 @@ def test_cost_grows_with_the_data_and_with_each_attempt() -> None:
 
 
 def measured_jobs() -> list[tuple[float, float, float]]:
-    """CPU seconds of the jobs in docs/cluster.md, what the page says the formula gives, and what it gives."""
+    """CPU seconds of the jobs in docs/costs.md, what the page says the formula gives, and what it gives."""
     row = re.compile(
         r"\| (\S+) \([^|]*\) \| (paper|released) \| `(\S+)` \(\d+\) \| ([\d,]+) \| \d+ \| (\S+) \| (\S+) \|"
     )
-    page = (PROJECT / "docs/cluster.md").read_text(encoding="utf-8")
+    page = (PROJECT / "docs/costs.md").read_text(encoding="utf-8")
     studies = {protocol: study_files(protocols=[protocol]) for protocol in ("paper", "released")}
     jobs = []
     for dataset, protocol, family, most, seconds, told in row.findall(page):
@@ -118,13 +118,13 @@ def measured_jobs() -> list[tuple[float, float, float]]:
 def test_formula_is_close_to_most_measured_jobs() -> None:
     jobs = measured_jobs()
     assert len(jobs) >= 30
-    assert all(told == pytest.approx(found, abs=0.06) for _, told, found in jobs), "docs/cluster.md is out of date"
+    assert all(told == pytest.approx(found, abs=0.06) for _, told, found in jobs), "docs/costs.md is out of date"
     close = [1 / 1.5 < found / seconds < 1.5 for seconds, _, found in jobs]
     assert sum(close) >= 0.8 * len(close)
 
 
 def test_formula_of_evaluation_is_close_to_measured_jobs() -> None:
-    """CPU seconds of all five splits in the study of docs/cluster.md: small and large data, with and without maps."""
+    """CPU seconds of all five splits in the study of docs/costs.md: small and large data, with and without maps."""
     measured = {
         ("paper", "CPU", "mlp-3.plain"): 3.3,
         ("paper", "CPU", "mlp-3.qrt.variance.same_pass"): 8.7,

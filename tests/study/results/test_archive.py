@@ -12,9 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from qrt.errors import UserError
-from qrt_study.results.archive import FINGERPRINTS, SPLITS, hours_of_times, pack, unfinished
+from qrt_study.data.record import write_record
+from qrt_study.parquet_file import write_rows
+from qrt_study.results.archive import FINGERPRINTS, FROM_PREDICTIONS, SPLITS, hours_of_times, pack, unfinished
+from qrt_study.results.layout import prepared_data, splits_word
+from qrt_study.results.prediction_file import SplitPart, write_predictions
 from qrt_study.results.published_results import PublishedResults
 from qrt_study.results.study_networks import Place
+from qrt_study.results.tables import TABLES
+from support.data_folders import files_below
 from support.evaluated_rows import LAYOUT, VARIANTS, write_evaluated, write_prepared_record, write_times
 
 PLAIN, QRT, OTHER = Place("Yacht", 0, "plain"), Place("Yacht", 0, "qrt"), Place("CPU", 1, "plain")
@@ -195,3 +201,77 @@ def test_record_of_available_data_is_not_replaced_by_one_that_says_why_there_is_
     write_prepared_record(tmp_path, "CPU")
     pack(tmp_path, archive, {})
     assert published_status() == {"Yacht": "available", "CPU": "available"}
+
+
+def test_nothing_is_written_or_removed_outside_of_the_archive(tmp_path: Path, archive: Path) -> None:
+    """Whatever the cells, the records and the folders of a study from strangers say."""
+    study, outside = tmp_path / "study", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept.json").write_text("{}")
+    before = files_below(tmp_path)
+    write_evaluated(study, PLAIN)
+    write_record(study / prepared_data("Yacht"), {"dataset": "../../escape", "status": "available", "reason": ""})
+    with pytest.raises(UserError, match=r"that of '\.\./\.\./escape'"):
+        pack(study, archive, {})
+    write_prepared_record(study, "Yacht")
+    archive.mkdir()
+    (archive / "times").symlink_to(outside)
+    with pytest.raises(UserError, match="lies outside"):
+        pack(study, archive, {})
+    (archive / "times").unlink()
+    path = study / LAYOUT.evaluated("Yacht", 0, splits_word(SPLITS), "plain", "runs")
+    row = {"dataset": "../escape", "split": 0, "seed": 0, "family": "plain", "code": "1", "data": "the data"}
+    write_rows(path, [row], TABLES["runs"][1])
+    with pytest.raises(UserError, match=r"rows of other datasets: '\.\./escape'"):
+        pack(study, archive, {})
+    strange = {name for name in files_below(tmp_path) - before if not name.startswith("study/")}
+    assert strange == set()
+
+
+def test_records_that_no_checksum_covers_are_not_published(tmp_path: Path, archive: Path) -> None:
+    publish(archive, PLAIN)
+    write_record(archive / "records/CPU.json", {"dataset": "CPU", "status": "available", "reason": ""})
+    assert set(publish(archive, QRT).manifest["files"]) == {
+        f"networks/Yacht.{kind}.parquet" for kind in ("runs", "curves")
+    }
+    assert not (archive / "records/CPU.json").exists()
+
+
+def write_predictions_of(study: Path, dataset: str, data: str) -> None:
+    """Predictions and scores as a study has them."""
+    folder = study / LAYOUT.networks_of(dataset)
+    part = SplitPart(0, "test", np.arange(3), np.zeros(3, np.float32), {"one mean1": np.zeros(3, np.float16)})
+    write_predictions(folder / "predictions.parquet", [part], {"dataset": dataset, "data": data})
+    for kind in FROM_PREDICTIONS:
+        row = {"dataset": dataset, "split": 0, "seed": 0, "method": "QRC", "status": "ok"}
+        write_rows(folder / f"{kind}.paper.parquet", [row], TABLES[kind][1])
+
+
+def test_predictions_are_published_beside_the_networks_they_belong_to(archive: Path) -> None:
+    study = archive.parent / "study"
+    for place in (PLAIN, OTHER):
+        write_evaluated(study, place)
+    write_predictions_of(study, "Yacht", "the data")
+    write_predictions_of(study, "CPU", "other data")
+    pack(study, archive, {})
+    published = PublishedResults(archive)
+    assert published.predictions_file("Yacht") == str(archive / "predictions/Yacht.parquet")
+    assert published.predictions_file("CPU") is None
+    # What another study adds leaves them where they are.
+    again = publish(archive, QRT)
+    assert again.predictions_file("Yacht") == str(archive / "predictions/Yacht.parquet")
+    path = again.from_predictions_file("scores", "paper")
+    assert path is not None
+    assert "Yacht" in again.read(path, "scores")["dataset"].to_pylist()
+
+
+def test_predictions_on_data_that_has_changed_leave(archive: Path) -> None:
+    study = archive.parent / "study"
+    write_evaluated(study, PLAIN)
+    write_predictions_of(study, "Yacht", "the data")
+    pack(study, archive, {})
+    published = publish(archive, PLAIN, data="new data")
+    assert published.predictions_file("Yacht") is None
+    assert not (archive / "predictions/Yacht.parquet").exists()
+    for kind in FROM_PREDICTIONS:
+        assert published.from_predictions_file(kind, "paper") is None

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qrt.atomic import write_json
+from qrt.atomic import whole_file, write_json
 from qrt.errors import UserError
 from qrt_study.data.split_store import load_split
 from qrt_study.results.tables import RUNS, read_frames, write_rows
@@ -94,3 +97,22 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> Non
     (tmp_path / ".other.json.abc.partial").write_text("half")
     write_json(tmp_path / "a[1].json", {})
     assert files_below(tmp_path) == {"a[1].json", ".other.json.abc.partial"}
+
+
+def test_two_writers_of_one_file_leave_each_other_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    with whole_file(path) as slow:
+        slow.write_text("slow")
+        write_json(path, "quick")
+        assert json.loads(path.read_text()) == "quick"
+    assert path.read_text() == "slow"
+    assert files_below(tmp_path) == {"a.json"}
+
+
+def test_many_writers_of_one_file_all_succeed(tmp_path: Path) -> None:
+    program = "import sys; from pathlib import Path; from qrt.atomic import write_json\n"
+    program += "for number in range(100): write_json(Path(sys.argv[1]), [number] * 1000)"
+    writers = [subprocess.Popen([sys.executable, "-c", program, tmp_path / "a.json"]) for _ in range(4)]
+    assert [writer.wait() for writer in writers] == [0] * 4
+    assert json.loads((tmp_path / "a.json").read_text()) == [99] * 1000
+    assert files_below(tmp_path) == {"a.json"}

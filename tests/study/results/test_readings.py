@@ -38,11 +38,9 @@ from qrt_study.verdicts.verdict import VERDICTS
 from qrt_study.verdicts.verdict_job import (
     DIFFERENCES,
     KEY_NUMBERS,
-    ResultTables,
     judge_readings,
     read_verdicts,
 )
-from support import per_epoch_tables
 from support.configured import study_with
 
 DATASETS = ("linear", "skewed", "bimodal")
@@ -144,28 +142,6 @@ def test_rows_that_a_switch_leaves_as_they_are_have_the_same_fingerprint() -> No
     assert before.content(qrtc) != after.content(qrtc)
 
 
-def test_curves_of_a_dataset_are_shared_by_readings_that_differ_on_others_alone() -> None:
-    curves, methods = per_epoch_tables.study(["one", "two"])
-    shift = np.where(methods["dataset"] == "two", 0.5, 0.0)
-    changed = methods.assign(val_nll=methods["val_nll"] + shift * (methods["method"] == "QRC"))
-    other_method = pd.concat([methods, methods.head(1).assign(method="QRG")])
-    evidence = [
-        Evidence(rows, PROTOCOLS["paper"], ["one", "two"], pd.DataFrame(), curves=curves)
-        for rows in (methods, changed, other_method)
-    ]
-    remembered: dict[Any, Any] = {}
-    study, switched, with_ablation = (StudyStatistics(one, remembered) for one in evidence)
-    assert switched.curves_without(0, "one") is study.curves_without(0, "one")
-    assert switched.curves_without(0, "one") is not study.curves_without(1, "one")
-    assert switched.curves_without(0, "two") is not study.curves_without(0, "two")
-    assert with_ablation.curves_without(0, "two") is study.curves_without(0, "two")
-    for dataset in ("one", "two"):
-        found, expected = (one.curves_without(0, dataset) for one in (switched, StudyStatistics(evidence[1])))
-        assert found.keys() == expected.keys()
-        for curve in found:
-            pd.testing.assert_frame_equal(found[curve], expected[curve])
-
-
 def test_method_is_read_only_if_all_its_networks_were_trained() -> None:
     study, runs, read = study_of(), runs_of(), read_of_the_study()
     assert names(read["kernel_width"]) == {"BASE", "QRC"}
@@ -224,17 +200,13 @@ def test_claims_are_judged_under_every_reading(tmp_path: Path, monkeypatch: pyte
         {"dataset": DATASETS, "abbreviation": "", "group": "embedded", "top10": 0.1, "published_top10": np.nan}
     ).assign(duplicates=0.0, train_rows=100, features=4, status="not in the paper", published_duplicates=np.nan)
     empty = {kind: pd.DataFrame(columns=list(TABLES[kind][1])) for kind in ("curves", "predictions", "times", "maps")}
-    results = ResultTables(runs=runs, methods=methods_of(study, runs), dataset_table=table, **empty)
+    evidence = Evidence(methods_of(study, runs), study.protocol, study.datasets, table, **empty)
     in_part = [OTHER, "kernel_width", "map_centres"]  # these ask for other networks on every dataset
-    judged = judge_readings(study, results, log=lambda line: None)
+    judged = judge_readings(study, runs, evidence, log=lambda line: None)
     verdicts, numbers = judged.verdicts, judged.numbers
     assert verdicts.groupby("reading").size().to_dict() == dict.fromkeys(
         [*readings(study), *map(study_on_datasets_of, in_part)], len(claims)
     )
-    side_by_side = judge_readings(study, results, log=lambda line: None, processes=2)
-    pd.testing.assert_frame_equal(side_by_side.verdicts, verdicts)
-    pd.testing.assert_frame_equal(side_by_side.numbers, numbers)
-    pd.testing.assert_frame_equal(side_by_side.differences, judged.differences)
     # Networks for another kernel width were not trained, so that it is read without QRTC, and the study beside it too.
     same_methods = [
         set(numbers[numbers["reading"] == reading]["method"])

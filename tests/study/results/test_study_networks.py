@@ -10,9 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from qrt.atomic import write_json
 from qrt.errors import UserError
-from qrt_study.data.record import file_sha256
+from qrt_study.data.record import file_sha256, write_record
 from qrt_study.results.archive import pack
 from qrt_study.results.layout import prepared_data
 from qrt_study.results.published_results import PublishedResults
@@ -178,8 +177,9 @@ def test_column_that_is_newer_than_the_published_rows_has_no_values(tmp_path: Pa
     path, manifest = tmp_path / "archive/networks/Yacht.runs.parquet", tmp_path / "archive/manifest.json"
     pq.write_table(pq.read_table(path).drop_columns("x_scale"), path)
     content = json.loads(manifest.read_text())
+    content.pop("record_sha256")
     content["files"]["networks/Yacht.runs.parquet"] = file_sha256(path)
-    write_json(manifest, content)
+    write_record(manifest, content)
     rows = PublishedResults(tmp_path / "archive").read(str(path), "runs")
     assert rows["x_scale"].null_count == len(rows) > 0
 
@@ -190,3 +190,57 @@ def test_archive_without_a_readable_manifest_is_refused(tmp_path: Path, content:
         (tmp_path / "manifest.json").write_text(content)
     with pytest.raises(UserError, match=r"manifest\.json"):
         PublishedResults(tmp_path).has("Yacht", 0, PLAIN, [0])
+
+
+HOSTILE: list[dict[str, Any]] = [
+    {"files": {"networks/../../escape.runs.parquet": "0" * 64}},
+    {"files": {"networks/Yacht.runs.parquet\n": "0" * 64}},
+    {"files": {"networks/Yacht.runs.parquet": "0" * 63}},
+    {"datasets": {"../escape": "data"}},
+    {"families": {"Yacht": {"0": ["../../escape"]}}},
+    {"families": {"Yacht": {"-1": ["plain"]}}},
+    {"families": ["Yacht"]},
+    {"splits": ["0"]},
+    {"timed": {"paper": ["a/b"]}},
+    {"files": None},
+]
+
+
+@pytest.mark.parametrize("changes", HOSTILE, ids=str)
+def test_manifest_with_other_names_than_a_studys_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+    sound = {"datasets": {"Yacht": "data"}, "families": {}, "files": {}, "splits": [0], "timed": {}}
+    write_record(tmp_path / "manifest.json", sound)
+    assert PublishedResults(tmp_path).data("Yacht") == "data"
+    write_record(tmp_path / "manifest.json", sound | changes)
+    with pytest.raises(UserError, match=r"manifest\.json"):
+        PublishedResults(tmp_path).data("Yacht")
+
+
+def test_published_manifest_that_was_changed_is_refused(tmp_path: Path) -> None:
+    write_evaluated(tmp_path, PUBLISHED[0])
+    pack(tmp_path, tmp_path / "archive", {})
+    manifest = tmp_path / "archive/manifest.json"
+    sound = manifest.read_text()
+    for old, new in (('"the data"', '"other data"'), ('"record_sha256"', '"secord_sha256"')):
+        manifest.write_text(sound.replace(old, new))
+        with pytest.raises(UserError, match=r"manifest\.json: not a whole manifest"):
+            PublishedResults(tmp_path / "archive").data("Yacht")
+
+
+def test_published_files_are_those_of_the_manifest_in_the_folder(tmp_path: Path) -> None:
+    """A file that no checksum covers is not published, and a link does not lead out of the folder."""
+    write_evaluated(tmp_path, PUBLISHED[0])
+    write_prepared_record(tmp_path, "Yacht")
+    archive = tmp_path / "archive"
+    pack(tmp_path, archive, {})
+    write_record(archive / "records/CPU.json", {"dataset": "CPU", "status": "available", "reason": ""})
+    assert PublishedResults(archive).record_file("CPU") is None
+    record = archive / "records/Yacht.json"
+    assert PublishedResults(archive).record_file("Yacht") == str(record)
+    record.write_text(record.read_text().replace("available", "invalid"))
+    with pytest.raises(UserError, match=r"Yacht\.json: missing or changed"):
+        PublishedResults(archive).record_file("Yacht")
+    (archive / "records").rename(tmp_path / "elsewhere")
+    (archive / "records").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="lies outside"):
+        PublishedResults(archive).record_file("Yacht")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -32,3 +33,7 @@ def test_jobs_run_with_the_python_of_snakemake_without_an_activated_environment(
 def test_job_fails_with_its_command_although_its_output_goes_to_a_log() -> None:
     assert job("false 2>&1 | tee /dev/null", PATH="/usr/bin:/bin").returncode != 0
     assert job("true 2>&1 | tee /dev/null", PATH="/usr/bin:/bin").returncode == 0
+
+
+def test_job_knows_the_process_that_started_it() -> None:
+    assert job("echo $QRT_CALLER", PATH="/usr/bin:/bin").stdout.strip() == str(os.getpid())

@@ -12,9 +12,8 @@ import pytest
 
 from conftest import PROJECT
 from qrt.errors import UserError
-from qrt_study.commands.status import run
 from qrt_study.plan.config import load_config, read_schema
-from qrt_study.running.status import call_in_words, last_call, note_study, noted_config, noted_study
+from qrt_study.running.status import call_in_words, last_call, note_study, noted_config, noted_study, tell_status
 from qrt_study.running.study_files import StudyFiles
 from snakemake_logger_plugin_qrt.progress import PROGRESS_FILE, Progress, TrainingCosts
 
@@ -116,7 +115,7 @@ def test_noted_study_has_the_facts_and_the_cost_of_every_training_job(tmp_path: 
 
 
 def test_command_tells_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(folder=tmp_path)
+    tell_status(folder=tmp_path)
     assert "No study" in capsys.readouterr().out
-    run(folder=keep(tmp_path))
+    tell_status(folder=keep(tmp_path))
     assert "60 of 81" in capsys.readouterr().out

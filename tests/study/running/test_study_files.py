@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from qrt.errors import UserError
-from qrt_study.plan.artifacts import COMPARISONS, PAGES
+from qrt_study.data.record import write_record
+from qrt_study.plan.artifacts import COMPARISONS, EXTENSIONS, PAGES
 from qrt_study.plan.switches import SWITCHES
 from qrt_study.running.drawn_files import drawn
 from qrt_study.running.study_files import StudyFiles
@@ -112,9 +114,26 @@ def test_pages_are_drawn_where_there_is_something_to_compare(tmp_path: Path) -> 
 
     (tmp_path / "mine.csv").write_text("x,y\n1,2\n")
     own = {"mine": {"path": str(tmp_path / "mine.csv"), "target": "y"}}
-    assert pages() == set(PAGES) - {"seeds", "own_data"}
-    assert pages(seeds=2, own_datasets=own) == set(PAGES)
+    usual = {*PAGES, "explorer"} - set(EXTENSIONS)  # which are drawn from published predictions
+    assert pages() == usual - {"seeds", "own_data"}
+    assert pages(seeds=2, own_datasets=own) == usual
     assert pages("paper.sd") == set(), "a switch is part of the pages of its protocol"
+
+
+@pytest.mark.parametrize("page", EXTENSIONS)
+def test_extension_is_drawn_where_its_scores_are_published_or_it_is_asked_for_alone(page: str, tmp_path: Path) -> None:
+    archive = tmp_path / "replication/results"
+    archive.mkdir(parents=True)
+    study = replace(files_of(networks="published").study, draw=PAGES)
+
+    def drawn_pages(**files: str) -> set[str]:
+        manifest = {"files": files, "families": {}, "splits": [], "datasets": {}, "timed": {}}
+        write_record(archive / "manifest.json", manifest)
+        return {Path(path).stem for path in drawn(StudyFiles(study, tmp_path))}
+
+    assert page not in drawn_pages()
+    assert page in drawn_pages(**{"scores/paper.parquet": "0" * 64, "conditional/paper.parquet": "0" * 64})
+    assert drawn(files_of(draw=[page])) == [f"figures/paper/{page}.html"]
 
 
 @pytest.mark.parametrize("page", ["seeds", "own_data"])

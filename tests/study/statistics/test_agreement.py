@@ -15,18 +15,15 @@ from qrt_study import published
 from qrt_study.figures import style
 from qrt_study.figures.agreement import draw_agreement
 from qrt_study.statistics.agreement import (
-    FIGURE1_POINTS,
     FIGURE2_POINTS,
-    FIGURE2_SUMMARY,
-    TIME_POINTS,
     Agreement,
     agreement_statistics,
     figure1_agreement,
     ordered_p_values,
     outliers,
-    split_differences,
     time_agreement,
 )
+from qrt_study.statistics.seeds import seed_differences
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -156,7 +153,7 @@ def test_four_published_means_are_carried_by_a_single_split() -> None:
 def main_runs(values: dict[str, list[float]], **changes: object) -> pd.DataFrame:
     """A result table of methods on one dataset: one value per split."""
     rows = [
-        {"experiment": "main", "method": method, "dataset": "a", "split": split, "status": "ok", "test_nll": value}
+        {"method": method, "dataset": "a", "split": split, "seed": 0, "status": "ok", "test_nll": value}
         for method, of_splits in values.items()
         for split, value in enumerate(of_splits)
     ]
@@ -166,9 +163,9 @@ def main_runs(values: dict[str, list[float]], **changes: object) -> pd.DataFrame
 def test_medians_and_means_without_one_split_come_from_differences_split_by_split() -> None:
     runs = main_runs({"BASE": [1.0, 2.0, 3.0, 4.0], "QRTC": [2.0, 2.0, 3.0, math.nan], "QRC": [1.5] * 4})
     runs.loc[runs["method"].eq("QRC") & runs["split"].eq(3), "status"] = "diverged"
-    elsewhere = main_runs({"BASE": [9.0], "QRTC": [0.0]}, experiment="posthoc_map")
-    per_split = split_differences(pd.concat([runs, elsewhere]), "test_nll")
-    by_method = {method: rows["difference"].tolist() for method, rows in per_split.groupby("method")}
+    per_split = seed_differences(runs, {"NLL": "nll"})
+    against_base = per_split[per_split["baseline"] == "BASE"]
+    by_method = {method: rows["difference"].tolist() for method, rows in against_base.groupby("method")}
     assert by_method == {"QRTC": [1.0, 0.0, 0.0], "QRC": [0.5, -0.5, -1.5]}
     ours = differences([("a", "QRTC", 1 / 3, 1 / 3)], 3)
     point = agreement_statistics(ours, theirs([("a", "QRTC", 0.0, 0.1)]), per_split).points.iloc[0]
@@ -176,7 +173,7 @@ def test_medians_and_means_without_one_split_come_from_differences_split_by_spli
 
 
 def test_without_runs_of_base_there_are_no_differences_split_by_split() -> None:
-    per_split = split_differences(main_runs({"QRTC": [1.0, 2.0]}), "test_nll")
+    per_split = seed_differences(main_runs({"QRTC": [1.0, 2.0]}), {"NLL": "nll"})
     assert per_split.empty
     points = agreement_statistics(differences([("a", "QRTC", 0.1, 0.1)]), theirs([("a", "QRTC", 0.0, 0.1)])).points
     assert points[["ours_median", "without_one_low", "without_one_high"]].isna().all(axis=None)
@@ -196,7 +193,7 @@ def test_nothing_in_common_is_empty_with_a_note() -> None:
     ):
         assert agreement.points.empty
         assert agreement.summary.empty
-        assert list(agreement.summary.columns) == list(FIGURE2_SUMMARY)
+        assert agreement.summary.empty
         assert agreement.note
 
 
@@ -234,7 +231,7 @@ def test_ratios_of_times_are_compared_by_factors() -> None:
         {"dataset": list("abcd"), "ratio": [2.0, 1.0, 0.5, 3.0], "published_ratio": [1.0, 2.0, 0.5, math.nan]}
     )
     agreement = time_agreement(ratios)
-    assert list(agreement.points.columns) == list(TIME_POINTS)
+    assert list(agreement.points.columns) == ["dataset", "ours", "published", "quotient", "same_side"]
     assert agreement.points["quotient"].tolist() == [2.0, 0.5, 1.0]
     assert agreement.points["same_side"].tolist() == [False, False, True]
     row = agreement.summary.iloc[0]
@@ -256,7 +253,10 @@ def selected_as_published() -> pd.DataFrame:
 
 def test_marks_of_figure_1_agree_with_themselves_in_our_count_of_epochs() -> None:
     agreement = figure1_agreement(selected_as_published(), published.figure1_marks())
-    assert list(agreement.points.columns) == list(FIGURE1_POINTS)
+    assert list(agreement.points) == [
+        *["dataset", "metric", "method", "ours", "ours_standard_error", "published"],
+        *["difference", "our_epoch", "published_epoch"],
+    ]
     assert len(agreement.points) == 24
     assert (agreement.points["difference"] == 0).all()
     assert (agreement.points["our_epoch"] == agreement.points["published_epoch"]).all()

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from qrt_study.pages.robustness import NOTHING, robustness_markdown, robustness_page
+from qrt_study.pages.robustness import NOTHING, robustness_page
 from qrt_study.statistics.robustness import PER_DATASET, SUMMARY, robustness_statistics
 from support.mock_verdicts import mock_study
 
@@ -75,5 +75,5 @@ def test_study_without_results_says_so() -> None:
     empty = robustness_statistics(methods(DIFFERENCES).iloc[:0], METRICS, {})
     assert list(empty.per_dataset) == list(PER_DATASET)
     assert list(empty.summary) == list(SUMMARY)
-    assert NOTHING in robustness_page(empty, mock_study())
-    assert NOTHING in robustness_markdown(empty, mock_study())
+    assert NOTHING in robustness_page(empty, mock_study()).html
+    assert NOTHING in robustness_page(empty, mock_study()).markdown

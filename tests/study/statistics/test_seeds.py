@@ -227,7 +227,7 @@ def test_without_differences_everything_is_empty_and_says_so(methods: pd.DataFra
     statistics = seed_statistics(methods, METRICS)
     assert statistics.datasets == []
     assert list(statistics.summary.columns) == list(SUMMARY)
-    assert NOTHING in seeds_page(statistics, mock_study())
+    assert NOTHING in seeds_page(statistics, mock_study()).html
     with style.paper_style():
         figure = draw_seeds(statistics.per_dataset, statistics.per_seed)
         assert any("two seeds" in label.get_text() for label in figure.findobj(Text) if isinstance(label, Text))

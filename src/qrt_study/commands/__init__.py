@@ -1,1 +1,0 @@
-"""The commands of `python -m qrt`, by stage of the workflow."""
