@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -185,11 +186,18 @@ class OneNodeSlurm:
         return [int(process.name) for process in processes if re.search(pattern, command_line(process))]
 
     def lose(self, job: str) -> int:
-        """Kill the daemons of a job's steps and that of the node, and start the latter; the number of the former."""
+        """Let the node fail under a job: all its daemons and processes are killed, the node's daemon comes back.
+
+        Gives the number of the job's daemons. Its processes must not live on, as they do not on a node that fails: they
+        would write the files of the job that takes its place.
+        """
         title = re.compile(rf"slurmstepd\S*: \[{job}\.")
-        steps = [process for process in own_processes() if title.match(command_line(process))]
-        for pid in [self.daemons["slurmd"].pid, *(int(process.name) for process in steps)]:
+        steps = [int(process.name) for process in own_processes() if title.match(command_line(process))]
+        for pid in [self.daemons["slurmd"].pid, *steps]:
             os.kill(pid, signal.SIGKILL)
+        for pid in self.job_processes(job, ""):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.daemons["slurmd"].wait()
         # When a node comes back without a job that is older than this, the controller believes that it is lost.
         lost = datetime.fromisoformat(self.jobs()[job].start) + timedelta(seconds=BATCH_START_TIMEOUT + 11)

@@ -130,11 +130,17 @@ def run_disturbed(project: Project, cluster: OneNodeSlurm) -> None:
     assert jobs[cancelled].state == "CANCELLED", jobs
     assert jobs[lost].state in ("FAILED", "NODE_FAIL"), jobs
     others = [job for number, job in jobs.items() if number not in (lost, cancelled)]
-    assert [job.memory for job in others if job.state != "COMPLETED"] == [f"{TOO_LITTLE}M"], jobs
+    failed = [job.memory for job in others if job.state != "COMPLETED"]
+    assert failed == [f"{TOO_LITTLE}M"], f"{jobs}\n{log.read_text()}\n{logs_of_slurm(project)}"
     assert f"{ENOUGH}M" in [job.memory for job in others], jobs
     assert prepared == {path: path.stat().st_mtime_ns for path in prepared}, "an edit made a job run what is upstream"
-    logs = (project.folder / ".snakemake/slurm_logs").rglob("*.log")
-    assert any("exceeded memory limit" in file.read_text() for file in logs)
+    assert "exceeded memory limit" in logs_of_slurm(project)
+
+
+def logs_of_slurm(project: Project) -> str:
+    """What the jobs of Slurm have said."""
+    files = sorted((project.folder / ".snakemake/slurm_logs").rglob("*.log"))
+    return "\n".join(f"== {file.name}\n{file.read_text()}" for file in files)
 
 
 def edit_the_code(project: Project) -> dict[Path, int]:
