@@ -35,8 +35,8 @@ from support.generated_splits import heteroscedastic, small_split, split_of
 BASE = Variant()
 QRT = Variant(alpha=1.0, bandwidth=0.1)
 SAMPLED = Variant(alpha=1.0, bandwidth=0.1, map_size=32)
-QRI, QRG, QRL = (Variant(alpha=1.0, bandwidth=0.1, ablation=name) for name in ("QRI", "QRG", "QRL"))
-EVERY_KIND = [BASE, QRT, Variant(alpha=-0.2, bandwidth=0.5), SAMPLED, QRI, QRG, QRL]
+QRI, QRG, QRL, STOP = (Variant(alpha=1.0, bandwidth=0.1, ablation=name) for name in ("QRI", "QRG", "QRL", "STOP"))
+EVERY_KIND = [BASE, QRT, Variant(alpha=-0.2, bandwidth=0.5), SAMPLED, QRI, QRG, QRL, STOP]
 
 
 def epochs(number: int, **changes: Any) -> TrainingSettings:
@@ -122,7 +122,7 @@ def test_networks_that_stop_early_leave_the_others_as_they_would_be() -> None:
 
 def test_best_value_is_the_objective_of_the_returned_network_on_validation_rows() -> None:
     data = small_split()
-    networks = train_stack(data, [BASE, QRT, SAMPLED, QRG], TrainingSettings(max_epochs=60, patience=5), 0)
+    networks = train_stack(data, [BASE, QRT, SAMPLED, QRG, STOP], TrainingSettings(max_epochs=60, patience=5), 0)
     # They have their best validations at different times, while the others still train.
     assert len({network.selected_epoch for network in networks}) > 1
     for network in networks:
@@ -166,14 +166,30 @@ def test_networks_stop_by_the_value_asked_for(alpha: float, bandwidth: float) ->
     assert selected["nll"] != selected["objective"]
 
 
+def test_stop_trains_as_a_network_without_a_map_and_takes_the_epoch_with_the_best_nll_after_one() -> None:
+    data, settings = small_split(64), TrainingSettings(max_epochs=120, patience=8, record_curves=True)
+    selected = []
+    for seed in range(3):
+        (plain,), (stopped,) = (train_stack(data, [variant], settings, seed) for variant in (BASE, STOP))
+        assert stopped.curves is not None
+        # They stop by different values; as long as both train, they are the same network to the last bit.
+        base, other = ([record.nll_base for record in network.curves or ()] for network in (plain, stopped))
+        both = min(len(base), len(other))
+        assert base[:both] == other[:both]
+        values = {record.epoch: record.nll_recalibrated for record in stopped.curves if record.part == "validation"}
+        assert stopped.selected_epoch == min(values, key=lambda epoch: values[epoch])
+        selected.append((plain.selected_epoch, stopped.selected_epoch))
+    assert any(of_plain != of_stopped for of_plain, of_stopped in selected)
+
+
 def test_switches_leave_the_variants_alone_that_they_do_not_concern() -> None:
     data = small_split()
     as_usual = train_stack(data, EVERY_KIND, epochs(6), 1)
     not_concerned = {
-        "map_centres": {"second_pass": [BASE, SAMPLED, QRI, QRG, QRL]},
-        "early_stopping": {"objective": [BASE, QRT, SAMPLED, QRI, QRG, QRL]},
-        "free_centres": {"fixed": [BASE, QRT, EVERY_KIND[2], SAMPLED, QRI, QRG]},
-        "map_rows_outside": {"map_size": [BASE, QRT, EVERY_KIND[2], QRI, QRG, QRL]},
+        "map_centres": {"second_pass": [BASE, SAMPLED, QRI, QRG, QRL, STOP]},
+        "early_stopping": {"objective": [BASE, QRT, SAMPLED, QRI, QRG, QRL, STOP]},
+        "free_centres": {"fixed": [BASE, QRT, EVERY_KIND[2], SAMPLED, QRI, QRG, STOP]},
+        "map_rows_outside": {"map_size": [BASE, QRT, EVERY_KIND[2], QRI, QRG, QRL, STOP]},
     }
     for switch, values in not_concerned.items():
         for value, untouched in values.items():

@@ -87,6 +87,7 @@ JOBS: tuple[Job, ...] = (
     ("small", 0, 0, _family("x_scale epsilon", (Variant(), _qrt()), x_scale="epsilon"), SMALL_BATCHES),
     *(("small", 0, 0, _family("alone", (network,)), TWO_STEPS) for network in (Variant(), _qrt(), RESNETS[1])),
     ("small", 0, 0, _family("stopping early", (Variant(), _qrt(), QREG)), STOPPING_EARLY),
+    ("small", 0, 0, _family("stopping by a map", (_qrt(ablation="STOP"),)), STOPPING_EARLY),
     ("small", 1, 2, _family("split 1, seed 2", (Variant(), _qrt())), SMALL_BATCHES),
     ("large", 0, 0, _family("large", (Variant(), _qrt(), _qrt(bandwidth=0.05), *MAP_SIZES, ABLATIONS[0])), TWO_STEPS),
 )

@@ -28,6 +28,7 @@ PAPER_METHODS: dict[str, tuple[str, ...]] = {
     "bandwidth": ("QRTC tuned", *(f"QRTC b={bandwidth:g}" for bandwidth in _BANDWIDTHS)),
     "alpha": tuple(f"alpha={alpha:g}" for alpha in _ALPHAS),
     "posthoc_map": ("QRTC-KDE", "QRTC-TRUNC"),
+    "stopping": ("QRC-STOP",),
     **{f"main_{model}": _MAIN for model in ("mlp_1", "mlp_10", "resnet_3")},
     **{f"regularised_{model}": _REGULARISED for model in ("mlp_1", "mlp_10", "resnet_3")},
 }

@@ -110,6 +110,11 @@ use rule page as coverage with:
         ),
 
 
+use rule page as stopping with:
+    output:
+        **page_files("stopping", ".pdf", ".png", "_summary.csv"),
+
+
 rule own_data:
     """Your own data: the scores of every method, which one predicts best, and whether by more than noise."""
     input:

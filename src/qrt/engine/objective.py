@@ -13,6 +13,8 @@ them:
     detached  the Z_i, no gradient through the centres (QRG)
     initial   PITs of the network before its first step, fixed (QRI)
     learned   B free parameters (QRL), or as many fixed numbers (row 14)
+
+A map of the source `validation` (STOP) is not in this loss: such a network is trained as one with alpha 0.
 """
 
 from __future__ import annotations

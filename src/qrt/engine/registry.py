@@ -15,10 +15,16 @@ MapName = Literal["EMP", "DCP", "KDE", "TRUNC", "REFL"]
 MAP_NAMES: tuple[MapName, ...] = get_args(MapName)
 PostHoc = Literal["none"] | MapName
 
-# Where the centres of the map in training come from (`qrt.engine.objective`), and the ablations that change it.
-MapSource = Literal["batch", "sample", "detached", "initial", "learned"]
-Ablation = Literal["QRI", "QRG", "QRL"]
-ABLATIONS: dict[Ablation, MapSource] = {"QRI": "initial", "QRG": "detached", "QRL": "learned"}
+# Where the centres of the map in training come from (`qrt.engine.objective`), and the ablations that change it. The map
+# of "validation" is no part of the training objective: it acts on early stopping alone. STOP is ours, not the paper's.
+MapSource = Literal["batch", "sample", "detached", "initial", "learned", "validation"]
+Ablation = Literal["QRI", "QRG", "QRL", "STOP"]
+ABLATIONS: dict[Ablation, MapSource] = {
+    "QRI": "initial",
+    "QRG": "detached",
+    "QRL": "learned",
+    "STOP": "validation",
+}
 
 # Metrics of predictive distributions (`qrt.engine.evaluation`), with their meaning; "the" model is F'. Rows are those
 # of docs/protocol.md, section 8.

@@ -20,9 +20,9 @@ from qrt.engine.variant import TrainingSettings, Variant
 LEARNED_CENTRES = "map.learned"  # of QRL, (batch rows,) per network: a parameter, or fixed if the settings say so
 INITIAL_CENTRES = "map.initial"  # of QRI, (rows of the map's sample,) per network: fixed
 
-# The order of networks in a stack: those without a map come first, and those with the same kind of map are neighbours,
-# by bandwidth and then by alpha. Each kind of work is then done on one slice.
-_ORDER: tuple[MapSource | None, ...] = (None, "initial", "learned", "batch", "detached", "sample")
+# The order of networks in a stack: those without a map come first, then those with a map at validation alone, and those
+# with the same kind of map are neighbours, by bandwidth and then by alpha. Each kind of work is then done on one slice.
+_ORDER: tuple[MapSource | None, ...] = (None, "validation", "initial", "learned", "batch", "detached", "sample")
 # Activations of so many rows of all networks of a pass together stay in the processor's cache.
 _ROWS_AT_ONCE = 2048
 
@@ -87,8 +87,13 @@ class Stack:
 
     @property
     def first_with_map(self) -> int:
-        """Position of the first network with a map in its objective; the networks before it have none."""
+        """Position of the first network with a map; the networks before it have none."""
         return sum(variant.map_source is None for variant in self.variants)
+
+    @property
+    def first_trained_with_map(self) -> int:
+        """Position of the first network with a map in its training objective."""
+        return sum(variant.map_source in (None, "validation") for variant in self.variants)
 
     def groups(self, positions: Iterable[int]) -> list[MapGroup]:
         """The groups of networks with maps among those at these positions, which ascend.

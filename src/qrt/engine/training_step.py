@@ -136,7 +136,7 @@ class TrainingStep:
 
     def _pass(self, first: int, last: int) -> _Pass:
         stack = self.stack
-        first_with_map = min(max(stack.first_with_map, first), last)
+        first_with_map = min(max(stack.first_trained_with_map, first), last)
         terms = [
             _MapTerm(
                 group,
@@ -144,7 +144,7 @@ class TrainingStep:
                 slice(group.first - first_with_map, group.last - first_with_map),
                 (stack.alphas[group.first : group.last, None] / -self.batch_rows).expand(-1, self.batch_rows),
             )
-            for group in stack.groups(range(first, last))
+            for group in stack.groups(range(first_with_map, last))
         ]
         tensors, gradients = stack.tensors(first, last), stack.gradients.between(first, last)
         return _Pass(first, last, tensors, gradients, first_with_map - first, self._runs(terms))

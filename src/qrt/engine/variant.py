@@ -25,7 +25,8 @@ MapRowsOutside = Literal["standard", "map_size"]
 class Variant:
     """One network of a dataset and split: base model, rows and objective (docs/protocol.md, sections 2, 4, 5).
 
-    `alpha` 0 is plain NLL and has no bandwidth. `map_size` None builds the map from the batch (Algorithm 1), a number M
+    `alpha` 0 is plain NLL and has no bandwidth; the ablation STOP trains as alpha 0 does, and its map, with weight
+    `alpha`, takes part in early stopping alone. `map_size` None builds the map from the batch (Algorithm 1), a number M
     from M training rows drawn at each step (Algorithm 2).
     """
 

@@ -120,6 +120,14 @@ def _coverage(artifact: Artifact, study: StudyConfig, results: Results) -> Figur
     return replace(statistics, tables={**statistics.tables, **more})
 
 
+def _stopping(artifact: Artifact, study: StudyConfig, results: Results) -> FigureStatistics:
+    """Effects and rank tests on the datasets that have the networks of QRC-STOP."""
+    methods = results.methods
+    stopped = set(methods.loc[(methods["method"] == "QRC-STOP") & (methods["status"] == "ok"), "dataset"])
+    datasets = tuple(name for name in study.datasets if name in stopped)
+    return compared_statistics(artifact, replace(study, datasets=datasets), results)
+
+
 def _compared_scores(
     artifact: Artifact, study: StudyConfig, results: Results, metrics: Mapping[str, str]
 ) -> FigureStatistics:
@@ -260,6 +268,7 @@ KINDS: dict[str, FigureKind] = {
     "discreteness": FigureKind(_PER_DATASET | DISCRETENESS, _with_regression, _rank_correlations),
     "gains": FigureKind(COMPARISON, _gains, _mean_ranks),
     "coverage": FigureKind(COMPARISON | {"intervals": INTERVALS, "ways": WAYS}, _coverage, _mean_ranks),
+    "stopping": FigureKind(COMPARISON, _stopping, _mean_ranks),
     "maps": FigureKind(MAPS, _maps, _leaked_mass),
     "densities": FigureKind(DENSITIES, _densities, _mean_nll),
 }

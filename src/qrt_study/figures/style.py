@@ -51,6 +51,7 @@ _METHODS: dict[str, tuple[str, str]] = {
     "QRIC": (_PURPLE, "P"),
     "QRGC": (_AMBER, "X"),
     "QRLC": (_SKY, "d"),
+    "QRC-STOP": (_PURPLE, "P"),
     "QRTC-KDE": (_PURPLE, "P"),
     "QRTC-TRUNC": (_AMBER, "X"),
     "QRTC-REFL": (_BLUE, "*"),

@@ -6,6 +6,7 @@ Most pages have no picture, so Matplotlib is imported where one is drawn.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import pandas as pd
 from qrt.atomic import write_text
 from qrt.text.words import counted
 from qrt_study import published
-from qrt_study.figures.kinds import KINDS
+from qrt_study.figures.kinds import KINDS, comparison_of
 from qrt_study.pages.agreement import agreement_page
 from qrt_study.pages.block import Page
 from qrt_study.pages.changed_differences import changed_differences
@@ -26,7 +27,9 @@ from qrt_study.pages.robustness import robustness_page
 from qrt_study.pages.scorecard import scorecard_csv, scorecard_page
 from qrt_study.pages.seeds import seeds_page
 from qrt_study.pages.study_words import StudyWords, study_words
+from qrt_study.plan.artifacts import EXTENSIONS
 from qrt_study.plan.config import StudyConfig
+from qrt_study.running.drawn_files import has_page
 from qrt_study.running.study_files import Files, StudyFiles
 from qrt_study.statistics.agreement import agreement_statistics, figure1_agreement, time_agreement
 from qrt_study.statistics.figure_statistics import FigureStatistics, read_summary
@@ -131,11 +134,13 @@ def _extension(files: StudyFiles, inputs: Files, words: StudyWords, out: Path) -
     def draw() -> Figure:
         if folder.name == "gains":
             return draw_gains(extension.per_dataset)
-        metrics = tuple(COVERAGE_METRICS)
-        return draw_comparison(statistics, title=extension.words.question, metrics=metrics, baseline="BASE")
+        one, question = comparison_of(EXTENSIONS[folder.name]), extension.words.question
+        metrics = tuple(COVERAGE_METRICS) if folder.name == "coverage" else one.metrics
+        return draw_comparison(statistics, title=question, metrics=metrics, baseline=one.baseline.label, bars=one.bars)
 
     picture = _picture(draw, read_summary(folder)["footer"], out / folder.name)
-    yield "", extension_page(extension, words, picture)
+    menu = {f"{one}.html": said.title for one, said in EXTENSION_WORDS.items() if has_page(one, files)}
+    yield "", extension_page(extension, replace(words, more_pages=menu), picture)
     yield "", extension.per_dataset
     yield "_summary", extension.summary
     yield from ((f"_{name}", statistics.tables[name]) for name in ("intervals", "ways") if name in statistics.tables)

@@ -205,7 +205,7 @@ ARTIFACTS: dict[str, Artifact] = {
 }
 FIGURES = {name: artifact for name, artifact in ARTIFACTS.items() if artifact.kind != "table"}
 TABLES = tuple(name for name, artifact in ARTIFACTS.items() if artifact.kind == "table")
-PAGES = ("scorecard", "disagreements", "agreement", "robustness", "seeds", "own_data", "gains", "coverage")
+PAGES = ("scorecard", "disagreements", "agreement", "robustness", "seeds", "own_data", "gains", "coverage", "stopping")
 RESULTS = "results"  # the result tables, in `draw:`
 EXPLORER = "explorer"  # one page on all protocols
 ARTICLE = "article"  # about the published results under both protocols
@@ -236,11 +236,19 @@ CLAIM_COMPARISONS: dict[str, Artifact] = {
 _PREDICTED = MethodComparison(
     tuple(Compared("main", name, name) for name in ("QRC", "QREGC", "QRT", "QRTC")), dataset_set="all"
 )
-# Comparisons that the paper does not have, of scores that are computed from predictions.
+_STOPPING = MethodComparison(
+    (Compared("stopping", "QRC-STOP", "QRC-STOP"), _QRTC),
+    baseline=Compared("main", "QRC", "QRC"),
+    metrics=("NLL", "CRPS", "PCE"),
+    bars=("QRTC", "QRC-STOP"),
+)
+# Comparisons that the paper does not have: of scores that are computed from predictions, and of networks of our own.
 EXTENSIONS: dict[str, Artifact] = {
     "gains": Artifact("Extension", "what gain it is: calibration or a better network", "gains", _PREDICTED),
     "coverage": Artifact("Extension", "for whom it is calibrated", "coverage", _PREDICTED),
+    "stopping": Artifact("Extension", "the gradient or the stopping", "stopping", _STOPPING),
 }
+FROM_SCORES = tuple(name for name, one in EXTENSIONS.items() if one.comparison == _PREDICTED)
 # All that `python -m qrt_study compare` computes.
 COMPARISONS: dict[str, Artifact] = FIGURES | CLAIM_COMPARISONS | EXTENSIONS
 
@@ -278,7 +286,7 @@ def required_results(artifact: Artifact, datasets: Sequence[str]) -> RequiredRes
     tables = _TABLES.get(artifact.kind, ())
     if artifact.datasets:
         return RequiredResults(artifact.shown(datasets), tables=tables, examples=True)
-    if artifact.kind in EXTENSIONS:
+    if "scores" in tables:
         return RequiredResults(tuple(datasets), tables=tables)
     if artifact.kind == "maps":
         return RequiredResults(tables=tables)  # of simulated PITs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qrt.errors import UserError
-from qrt_study.plan.artifacts import ARTICLE, EXPLORER, EXTENSIONS, FIGURES, RESULTS, TABLES
+from qrt_study.plan.artifacts import ARTICLE, EXPLORER, FIGURES, FROM_SCORES, RESULTS, TABLES
 from qrt_study.plan.protocol import PROTOCOLS, switch_of
 from qrt_study.running.study_files import StudyFiles
 
@@ -27,7 +27,7 @@ def _files_of(name: str, files: StudyFiles) -> Iterator[str]:
     elif name in (EXPLORER, ARTICLE):  # once, for all scenarios
         if scenario == files.study.scenarios[0] and (name == EXPLORER or _has_article(files)):
             yield layout.explorer if name == EXPLORER else layout.article
-    elif not switch_of(scenario) and _has_page(name, files):  # a switch is part of the pages of its protocol
+    elif not switch_of(scenario) and has_page(name, files):  # a switch is part of the pages of its protocol
         yield layout.figure(scenario, name, "html")
 
 
@@ -42,15 +42,23 @@ def _has_article(files: StudyFiles) -> bool:
     return is_published
 
 
-def _has_page(page: str, files: StudyFiles) -> bool:
+def has_page(page: str, files: StudyFiles) -> bool:
+    """Whether a study is to have a page."""
     study = files.study
     asked_alone = study.draw == (page,)
     if page == "seeds" and len(study.seeds) == 1:
         if asked_alone:
             raise UserError("Configuration: draw: seeds compares random starts, but there is one; set seeds: 5.")
         return False
-    if page in EXTENSIONS and not asked_alone:
+    if page in FROM_SCORES and not asked_alone:
         return study.networks == "published" and files.published_scores
+    if page == "stopping" and not {"main", "stopping"} <= set(files.plan.experiments):
+        if asked_alone:
+            raise UserError(
+                "Configuration: draw: stopping needs QRC-STOP, QRC and QRTC among the methods, MLP-3 among the "
+                "base models, and scope: everything."
+            )
+        return False
     if page == "own_data" and not (study.own_datasets and files.own_data_experiments):
         if asked_alone:
             raise UserError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from qrt_study.pages.extension import (
     COVERAGE,
     GAINS,
     NOT_PAPER,
+    STOPPING,
     Extension,
     extension_page,
     findings,
@@ -64,8 +66,28 @@ def test_summary_has_each_method_against_the_baseline_once(gains: Extension) -> 
     assert (row["median_d"], row["left_lower"]) == (effect, len(DATASETS))
 
 
+def test_summary_of_stopping_has_what_is_left_after_it(gains: Extension) -> None:
+    rng = np.random.default_rng(2)
+    values = {"QRC": 2.0, "QRC-STOP": 1.5, "QRTC": 1.0}
+    rows = [
+        {"experiment": "main", "method": method, "dataset": dataset, "split": split, "status": "ok", "reason": "",
+         "test_nll": value + rng.normal(0, 0.01)}
+        for dataset in DATASETS for split in SPLITS for method, value in values.items()
+    ]  # fmt: skip
+    baseline, *compared = (Compared("main", name, name) for name in values)
+    statistics = compare(pd.DataFrame(rows), compared, baseline, {"NLL": "nll"}, DATASETS, "pooled", {})
+    summary = Extension(STOPPING, statistics.tables).summary.set_index(["left", "right"])
+    assert set(summary.index) == {("QRC-STOP", "QRC"), ("QRTC", "QRC"), ("QRTC", "QRC-STOP")}
+    assert summary["left_lower"].eq(len(DATASETS)).all()
+    expected = [values[left] - values[right] for left, right in summary.index]
+    assert summary["median_difference"].tolist() == pytest.approx(expected, abs=0.05)
+    assert summary["median_d"].isna().tolist() == [right == "QRC-STOP" for _, right in summary.index]
+    told = findings(Extension(STOPPING, statistics.tables))
+    assert "QRTC is lower than QRC-STOP (lower on 12 of 12 datasets" in told[0]
+
+
 def test_pages_say_that_they_are_no_part_of_the_paper(gains: Extension) -> None:
-    page = extension_page(gains, mock_study(), b"picture")
+    page = extension_page(gains, replace(mock_study(), more_pages={"coverage.html": "Coverage"}), b"picture")
     for text in (page.html, page.markdown):
         assert NOT_PAPER in text
         assert all(dataset in text for dataset in DATASETS)
@@ -75,8 +97,8 @@ def test_pages_say_that_they_are_no_part_of_the_paper(gains: Extension) -> None:
 def test_page_without_results_says_so(gains: Extension) -> None:
     nothing = Extension(COVERAGE, {name: table.iloc[:0] for name, table in gains.tables.items()})
     page = extension_page(nothing, mock_study(), b"")
-    assert "no scores" in page.html
-    assert "no scores" in page.markdown
+    assert "no results" in page.html
+    assert "no results" in page.markdown
 
 
 def test_gains_are_drawn_with_their_parts_as_bars(gains: Extension, tmp_path: Path) -> None:

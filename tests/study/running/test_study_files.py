@@ -10,7 +10,7 @@ import pytest
 
 from qrt.errors import UserError
 from qrt_study.data.record import write_record
-from qrt_study.plan.artifacts import COMPARISONS, EXTENSIONS, PAGES
+from qrt_study.plan.artifacts import COMPARISONS, FROM_SCORES, PAGES
 from qrt_study.plan.switches import SWITCHES
 from qrt_study.running.drawn_files import drawn
 from qrt_study.running.study_files import StudyFiles
@@ -114,13 +114,16 @@ def test_pages_are_drawn_where_there_is_something_to_compare(tmp_path: Path) -> 
 
     (tmp_path / "mine.csv").write_text("x,y\n1,2\n")
     own = {"mine": {"path": str(tmp_path / "mine.csv"), "target": "y"}}
-    usual = {*PAGES, "explorer"} - set(EXTENSIONS)  # which are drawn from published predictions
+    usual = {*PAGES, "explorer"} - set(FROM_SCORES)  # which are drawn from published predictions
     assert pages() == usual - {"seeds", "own_data"}
     assert pages(seeds=2, own_datasets=own) == usual
+    assert pages(scope="published") == usual - {"seeds", "own_data", "stopping"}
+    with pytest.raises(UserError, match="stopping needs QRC-STOP"):
+        drawn(files_of(draw=["stopping"], methods=["BASE", "QRC"]))
     assert pages("paper.sd") == set(), "a switch is part of the pages of its protocol"
 
 
-@pytest.mark.parametrize("page", EXTENSIONS)
+@pytest.mark.parametrize("page", FROM_SCORES)
 def test_extension_is_drawn_where_its_scores_are_published_or_it_is_asked_for_alone(page: str, tmp_path: Path) -> None:
     archive = tmp_path / "replication/results"
     archive.mkdir(parents=True)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from qrt.engine.registry import METRICS
-from qrt_study.plan.artifacts import EXTENSIONS
+from qrt_study.plan.artifacts import FROM_SCORES
 from qrt_study.plan.compared import Compared
 from qrt_study.plan.protocol import PROTOCOLS
 from qrt_study.results.tables import CONDITIONAL, SCORES
@@ -97,7 +97,7 @@ def test_without_scores_there_is_nothing_to_compare() -> None:
 def test_metrics_of_the_extensions_are_columns_of_the_runs(runs: pd.DataFrame) -> None:
     for metrics in (GAIN_METRICS, COVERAGE_METRICS):
         assert {f"test_{column}" for column in metrics.values()} <= set(runs)
-    assert set(EXTENSIONS) == {"gains", "coverage"}
+    assert set(FROM_SCORES) == {"gains", "coverage"}
     assert set(METRICS) <= {name.removeprefix("test_") for name in runs}
 
 
