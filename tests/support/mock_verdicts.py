@@ -11,6 +11,7 @@ from qrt_study.pages.study_words import StudyWords
 from qrt_study.plan.protocol import PROTOCOLS
 from qrt_study.plan.switches import SWITCHES
 from qrt_study.statistics.agreement import Agreement, agreement_statistics, figure1_agreement, time_agreement
+from qrt_study.statistics.switch_seeds import switch_differences
 from qrt_study.verdicts.claim import paper_claims
 from qrt_study.verdicts.judge import COLUMNS
 from qrt_study.verdicts.verdict import VERDICTS
@@ -117,7 +118,7 @@ def mock_differences() -> pd.DataFrame:
 
 def mock_by_dataset() -> pd.DataFrame:
     """What the switches change on single datasets."""
-    return changed_differences(mock_differences())
+    return changed_differences(mock_differences(), switch_differences({}, "study", "nll"))
 
 
 def mock_key_numbers(seed: int = 0) -> pd.DataFrame:

@@ -178,12 +178,15 @@ _DISTANCES = ("beyond two standard errors,", "median distance,")
 
 
 def _on_datasets(tables: Mapping[str, pd.DataFrame], switch: str, *methods: str) -> str:
-    """Test NLL minus that of BASE on single datasets before and after a switch is changed, and as published."""
-    rows: Rows = [("protocol", "dataset", "method", "this protocol", "switch changed", "published")]
+    """Test NLL minus that of BASE on single datasets before and after a switch is changed, and as published.
+
+    Means over the seeds that both settings have.
+    """
+    rows: Rows = [("protocol", "dataset", "method", "seeds", "this protocol", "switch changed", "published")]
     for protocol, table in tables.items():
         for row in table[(table["switch"] == switch) & table["method"].isin(methods)].to_dict("records"):
             values = (with_noise(row[name], row[f"{name}_standard_error"]) for name in ("before", "after", "published"))
-            rows.append((protocol, row["dataset"], row["method"], *values))
+            rows.append((protocol, row["dataset"], row["method"], str(row["seeds"]), *values))
     return markdown_table(*rows) if len(rows) > 1 else "Nothing has been run for this yet."
 
 

@@ -29,6 +29,7 @@ from qrt_study.pages.seeds import seeds_page
 from qrt_study.pages.study_words import StudyWords, study_words
 from qrt_study.plan.artifacts import EXTENSIONS
 from qrt_study.plan.config import StudyConfig
+from qrt_study.results.readings import STUDY, main_methods_of_readings
 from qrt_study.running.drawn_files import has_page
 from qrt_study.running.study_files import Files, StudyFiles
 from qrt_study.statistics.agreement import agreement_statistics, figure1_agreement, time_agreement
@@ -37,6 +38,7 @@ from qrt_study.statistics.from_predictions import COVERAGE_METRICS
 from qrt_study.statistics.metrics import figure_metrics
 from qrt_study.statistics.robustness import robustness_statistics
 from qrt_study.statistics.seeds import seed_differences, seed_statistics
+from qrt_study.statistics.switch_seeds import switch_differences
 from qrt_study.statistics.times import RELEASED, time_ratios
 from qrt_study.verdicts.frozen import frozen_state
 from qrt_study.verdicts.verdict_job import read_verdicts
@@ -72,10 +74,18 @@ def _scorecard(files: StudyFiles, inputs: Files, words: StudyWords, out: Path) -
 def _disagreements(files: StudyFiles, inputs: Files, words: StudyWords, out: Path) -> Contents:
     tables = {name: [pd.read_csv(path) for path in inputs[name]] for name in ("numbers", "differences")}
     numbers, differences = (pd.concat(found, ignore_index=True) for found in tables.values())
-    readings, by_dataset = Readings(read_verdicts(inputs["verdicts"]), words), changed_differences(differences)
+    readings = Readings(read_verdicts(inputs["verdicts"]), words)
+    by_dataset = changed_differences(differences, _over_seeds(files))
     yield "", disagreements_page(readings, numbers, by_dataset)
     yield "", disagreements_csv(readings, numbers)
     yield "_by_dataset", by_dataset
+
+
+def _over_seeds(files: StudyFiles) -> pd.DataFrame:
+    """What switches change where both settings have several seeds."""
+    runs = files.read(files.places_from_all_seeds(), "runs").to_pandas()
+    methods = main_methods_of_readings(runs, files.study) if len(runs) else {}
+    return switch_differences(methods, STUDY, figure_metrics(files.study.protocol)["NLL"])
 
 
 def _agreement(files: StudyFiles, inputs: Files, words: StudyWords, out: Path) -> Contents:

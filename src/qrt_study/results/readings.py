@@ -89,6 +89,14 @@ def read_methods(runs: pd.DataFrame, study: StudyConfig, methods: pd.DataFrame) 
     return tuned
 
 
+def main_methods_of_readings(runs: pd.DataFrame, study: StudyConfig) -> dict[str, pd.DataFrame]:
+    """The tuned methods of the main comparison in every reading but the other protocol, each seed by itself."""
+    tuning = Tuning(without_repeats(runs))
+    protocols = {name: protocol for name, protocol in readings(study).items() if name != OTHER}
+    plans = {name: plan_study(replace(study, protocol=protocol)) for name, protocol in protocols.items()}
+    return {name: tuning.methods(plans[name].experiments["main"], protocol) for name, protocol in protocols.items()}
+
+
 def _typed_like(methods: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with the types of `methods`, so that what equal rows give is computed once for both.
 

@@ -73,7 +73,7 @@ class StudyNetworks:
         with_curves: bool = False,
     ) -> list[Place]:
         """The networks that these experiments need, as far as the study has or makes them."""
-        names = list(self.plan.families if experiments is None else self._needed_by(experiments))
+        names = list(self.plan.families if experiments is None else self.needed_by(experiments))
         if with_curves:
             names = [name for name in names if self.plan.families[name].curves]
         wanted = (
@@ -103,6 +103,27 @@ class StudyNetworks:
                 if place in trained or self.is_published(place):
                     own[place] = None
         return list(own)
+
+    def places_from_all_seeds(self) -> list[Place]:
+        """The networks of the main comparison under all scenarios of the study's protocol, from all its seeds.
+
+        They are those that are asked for or published, on datasets with more than one seed.
+        """
+        if len(self.study.seeds) == 1:
+            return []
+        asked = [StudyNetworks(self.study.under(name), self.folder) for name in self.study.scenarios]
+        trained = {place for one in asked for place in one.places(["main"])}
+        protocol = protocol_of(self.study.scenario)
+        found: dict[Place, None] = {}
+        for name in (protocol, *switched(protocol)):
+            families = StudyNetworks(self.study.under(name), self.folder)
+            for dataset in self.study.datasets:
+                wanted = families.plan.families_on(dataset, families.needed_by(["main"]))
+                places = [Place(dataset, seed, family) for seed in self.study.seeds for family in wanted]
+                had = [place for place in places if place in trained or self.is_published(place)]
+                if len({place.seed for place in had}) > 1:
+                    found |= dict.fromkeys(had)
+        return list(found)
 
     def files(self, places: Iterable[Place], kind: str) -> list[str]:
         """The files with the rows of one kind (runs, curves, predictions) of these networks."""
@@ -187,6 +208,7 @@ class StudyNetworks:
     def _published_times(self) -> str | None:
         return self.published.times_file(self.study.scenario) if self.published else None
 
-    def _needed_by(self, experiments: Iterable[str]) -> dict[str, None]:
+    def needed_by(self, experiments: Iterable[str]) -> dict[str, None]:
+        """The families that these experiments need, as far as the study has the experiments."""
         needs = (self.plan.needs[name] for name in experiments if name in self.plan.needs)
         return dict.fromkeys(family for families in needs for family in families)

@@ -222,7 +222,12 @@ class StudyFiles(StudyNetworks):
         main = {"methods": self.tuned(["main"])}
         files: dict[str, Files] = {
             "scorecard": verdicts,
-            "disagreements": {**verdicts, "numbers": self.judged("key_numbers.csv"), "differences": differences},
+            "disagreements": {
+                **verdicts,
+                "numbers": self.judged("key_numbers.csv"),
+                "differences": differences,
+                "runs": self.files(self.places_from_all_seeds(), "runs"),
+            },
             "agreement": {
                 "differences": [layout.comparison(scenario, "fig02_nll_difference")],
                 "curves": [layout.comparison(scenario, "fig01_per_epoch")],

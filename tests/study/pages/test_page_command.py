@@ -14,7 +14,7 @@ from qrt_study.pages.own_data import write_own_data
 from qrt_study.pages.page_job import write_page
 from qrt_study.plan.config import StudyConfig, load_study
 from qrt_study.results.readings import readings_of
-from qrt_study.results.tables import METHODS, write_rows
+from qrt_study.results.tables import METHODS, RUNS, write_rows
 from qrt_study.running.study_files import StudyFiles
 from qrt_study.statistics.agreement import FIGURE2_POINTS
 from qrt_study.statistics.seeds import seed_statistics
@@ -48,6 +48,8 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyConfig:
     }.items():
         for scenario, path in zip(files.judged_scenarios(), files.judged(file), strict=True):
             _write(path, table[table["reading"].isin(readings_of(scenario))])
+    for path in files.page_inputs("disagreements")["runs"]:
+        write_rows(Path(path), [], RUNS)
     inputs = files.page_inputs("agreement")
     _write(inputs["datasets"][0], pd.DataFrame({"dataset": study.datasets, "status": "verified", "top10": 0.1}))
     ours = published.figure2().rename(columns={"standard_error": "difference_standard_error"})

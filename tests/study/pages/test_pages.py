@@ -33,6 +33,7 @@ from qrt_study.plan.switches import SWITCHES
 from qrt_study.published import figure2
 from qrt_study.results.readings import study_on_datasets_of
 from qrt_study.statistics.agreement import Agreement
+from qrt_study.statistics.switch_seeds import switch_differences
 from qrt_study.verdicts.verdict import VERDICTS
 from support.mock_verdicts import (
     ABSTRACT,
@@ -330,7 +331,7 @@ def test_numbers_that_were_read_from_a_file_make_the_same_page(tmp_path: Path) -
 
 
 def test_differences_that_a_switch_changes_are_told_with_the_largest_first() -> None:
-    found = changed_differences(mock_differences())
+    found = mock_by_dataset()
     assert list(found) == list(CHANGED_DIFFERENCES)
     assert found[["switch", "method", "dataset"]].to_numpy().tolist() == [
         ["x_scale", "QRTC", "boston"],
@@ -372,9 +373,20 @@ def test_differences_are_compared_on_the_datasets_that_both_readings_have() -> N
     fewer = differences[(differences["reading"] == "x_scale") & (differences["dataset"] == "Yacht")]
     beside = fewer.assign(reading=study_on_datasets_of("x_scale"), difference=-0.7)
     study = differences[differences["reading"] == "study"]
-    found = changed_differences(pd.concat([study, fewer, beside], ignore_index=True))
+    one_seed = switch_differences({}, "study", "nll")
+    found = changed_differences(pd.concat([study, fewer, beside], ignore_index=True), one_seed)
     assert set(found["dataset"]) == {"Yacht"}
     assert set(found["before"]) == {-0.7}
+
+
+def test_differences_of_several_seeds_take_the_place_of_those_of_one() -> None:
+    row = {"switch": "x_scale", "method": "QRTC", "dataset": "Yacht", "seeds": 5}
+    several = row | {"before": -0.8, "before_standard_error": 0.02, "after": -0.5, "after_standard_error": 0.03}
+    elsewhere = several | {"dataset": "counts"}  # not in the comparison, since its targets are discrete
+    found = changed_differences(mock_differences(), pd.DataFrame([several, elsewhere])).set_index("dataset")
+    assert found.loc["Yacht", ["seeds", "before", "after", "after_standard_error"]].tolist() == [5, -0.8, -0.5, 0.03]
+    assert found.loc["boston", ["seeds", "before", "after"]].tolist() == [1, 0.0, 0.5]
+    assert set(found.index) == {"Yacht", "boston"}
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in STORED.iterdir()))
