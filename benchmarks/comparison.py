@@ -3,7 +3,8 @@
 Measures what benchmarks/comparison.csv does not have yet, adds it there, and writes docs/comparison.md and
 docs/comparison_datasets.md from it. An interrupted measurement is continued: each dataset and split has a file in
 benchmarks/results/comparison until all is added. Data come from the folder QRT_MIRROR, or from OpenML and UCI, and are
-kept nowhere. `--page` only writes the pages, which needs none of the packages.
+kept nowhere. `--whole` measures our own methods on all rows of the datasets of which the comparison takes some, into
+benchmarks/whole.csv. `--page` only writes the pages, which needs none of the packages.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -26,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 import qrt
-from comparison_page import DATASETS, MOST_ROWS, TABLE, complete, diagrams, pages
+from comparison_page import DATASETS, MOST_ROWS, OWN, TABLE, WHOLE, complete, diagrams, pages
 from qrt.atomic import write_text
 from qrt.engine.split import SplitData
 from qrt.errors import UserError
@@ -41,13 +42,14 @@ RESULTS = PROJECT / "benchmarks/results/comparison"
 
 @dataclass(frozen=True)
 class SplitParts:
-    """A split of the study, with x standardised and y in its own units; of large parts the first MOST_ROWS rows."""
+    """A split of the study, with x standardised and y in its own units; of large parts the first rows, by `most`."""
 
     data: SplitData
+    most: Mapping[str, int]
 
     def rows(self, *parts: str) -> tuple[np.ndarray, np.ndarray]:
         """x and y of some parts, one after the other."""
-        capped = ([array[: MOST_ROWS[part]] for array in self.data.part(part)] for part in parts)
+        capped = ([array[: self.most.get(part)] for array in self.data.part(part)] for part in parts)
         x, y = (np.concatenate(arrays) for arrays in zip(*capped, strict=True))
         return x.astype(np.float64), y.astype(np.float64) * self.data.y_scale + self.data.y_mean
 
@@ -72,16 +74,17 @@ def prepared_dataset(name: str, folder: Path) -> Path:
     return out
 
 
-def measured(name: str, split: int, folder: Path, known: pd.DataFrame) -> Iterator[dict[str, object]]:
+def measured(name: str, split: int, folder: Path, known: pd.DataFrame, *, whole: bool) -> Iterator[dict[str, object]]:
     """A row for each contender whose result is not known yet, or was measured with other settings."""
     from contenders import CONTENDERS
 
     have = set(known.loc[(known["dataset"] == name) & (known["split"] == split), "settings"])
-    missing = [one for one in CONTENDERS if one.settings not in have and DATASETS[name] <= one.most_rows]
+    asked = [one for one in CONTENDERS if one.name in OWN] if whole else CONTENDERS
+    missing = [one for one in asked if one.settings not in have and DATASETS[name] <= one.most_rows]
     if missing and not (folder / name).is_dir():
         prepared_dataset(name, folder)
     for one in missing:
-        parts = SplitParts(load_split(folder / name, split, "unit"))
+        parts = SplitParts(load_split(folder / name, split, "unit"), {} if whole else MOST_ROWS)
         started = time.process_time()
         model = one.fit(parts, split)
         fitted = time.process_time()
@@ -98,6 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--splits", type=int, default=5, help="splits 0, 1, ... of the study (default: 5)")
     parser.add_argument("--datasets", nargs="*", default=list(DATASETS), help="some of the datasets")
+    parser.add_argument("--whole", action="store_true", help="our own methods, on all rows of the larger datasets")
     parser.add_argument("--page", action="store_true", help="measure nothing, write the pages")
     parser.add_argument("--measure-only", action="store_true", help="write no pages, which need the study's packages")
     parser.add_argument("--out", type=Path, default=DOCS, help="folder to write the pages to")
@@ -106,36 +110,45 @@ def main() -> None:
         warnings.simplefilter("ignore")  # of the packages, about their own dependencies
         with tempfile.TemporaryDirectory() as folder:
             for split, name in itertools.product(range(options.splits), options.datasets):
-                _measure(name, split, Path(folder))
-        _write_table()
+                if not options.whole or DATASETS[name] > MOST_ROWS["train"]:
+                    _measure(name, split, Path(folder), whole=options.whole)
+        _write_table(whole=options.whole)
     if options.measure_only:
         return
     table = pd.read_csv(TABLE)
-    for file, text in pages(table).items():
+    for file, text in pages(table, pd.read_csv(WHOLE)).items():
         write_text(options.out / file, text)
     diagrams(complete(table), options.out / "comparison.png")
 
 
-def _measure(name: str, split: int, folder: Path) -> None:
+def _measure(name: str, split: int, folder: Path, *, whole: bool) -> None:
     """Measure what is missing of a dataset and split, row by row into its file."""
-    file = RESULTS / f"{name}.{split}.csv"
+    file = _folder(whole) / f"{name}.{split}.csv"
     own = _read(file)
-    for row in measured(name, split, folder, pd.concat([_read(TABLE), own])):
+    for row in measured(name, split, folder, pd.concat([_read(_table(whole)), own]), whole=whole):
         print(name, split, row["method"], f"{row['fit_seconds']:.1f} s", file=sys.stderr, flush=True)
         own = pd.concat([own, pd.DataFrame([row])], ignore_index=True)
         write_text(file, own.to_csv(index=False, float_format="%.6g"))
 
 
-def _write_table() -> None:
+def _folder(whole: bool) -> Path:
+    return RESULTS / "whole" if whole else RESULTS
+
+
+def _table(whole: bool) -> Path:
+    return WHOLE if whole else TABLE
+
+
+def _write_table(*, whole: bool) -> None:
     """Add all new rows to the table: of each dataset, split and method the last one, of methods that are compared."""
     from contenders import CONTENDERS
 
     place = {one.name: number for number, one in enumerate(CONTENDERS)}
-    rows = pd.concat([_read(TABLE), *map(_read, sorted(RESULTS.glob("*.csv")))])
+    rows = pd.concat([_read(_table(whole)), *map(_read, sorted(_folder(whole).glob("*.csv")))])
     rows = rows[rows["method"].isin(place)].drop_duplicates(["dataset", "split", "method"], keep="last")
     keys = [rows["dataset"].map(list(DATASETS).index), rows["split"], rows["method"].map(place)]
     rows = rows.iloc[np.lexsort(keys[::-1])]
-    write_text(TABLE, rows.to_csv(index=False, float_format="%.6g"))
+    write_text(_table(whole), rows.to_csv(index=False, float_format="%.6g"))
 
 
 def _read(table: Path) -> pd.DataFrame:

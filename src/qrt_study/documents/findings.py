@@ -47,6 +47,9 @@ def findings_blocks(project: Path, folders: Mapping[str, Path] | None = None) ->
         "one map or two": _changed(switches, "posthoc_on", "NLL", "PCE"),
         "bandwidth": _changed(switches, "posthoc_bandwidth", "NLL", "PCE"),
         "coverage": _coverage(project),
+        "gains": _pairs(tables("gains_summary"), ("QRC", "QRT", "QRTC")),
+        "conditional coverage": _pairs(tables("coverage_summary"), ("QRC", "QRT", "QRTC")),
+        "stopping": _pairs(tables("stopping_summary"), ("QRC-STOP", "QRTC")),
         "batches": _changed(switches, "metric_rows", "NLL", "PCE"),
         "second pass": _changed(switches, "map_centres", "NLL", "PCE"),
         "second pass by dataset": _on_datasets(by_dataset, "map_centres", "QRTC"),
@@ -242,6 +245,17 @@ def _seeds(seeds: Mapping[str, pd.DataFrame]) -> str:
                 (protocol, str(metric), f"{method} − {baseline}", str(len(of_pair)), share, f"{same} of {tested}")
             )
     return markdown_table(*rows) if len(rows) > 1 else "No dataset has results of several seeds yet."
+
+
+def _pairs(summaries: Mapping[str, pd.DataFrame], methods: Collection[str]) -> str:
+    """Pairs of methods in each score of an extension, over datasets."""
+    rows: Rows = [("protocol", "score", "method", "against", "lower on", "median difference", "Holm")]
+    for protocol, summary in summaries.items():
+        for row in summary[summary["left"].isin(methods)].to_dict("records"):
+            lower = f"{int(row['left_lower'])} of {counted(int(row['datasets']), 'dataset')}"
+            values = (lower, number(row["median_difference"], 2), p_value(row["p_holm"]))
+            rows.append((protocol, row["metric"], row["left"], row["right"], *values))
+    return markdown_table(*rows) if len(rows) > 1 else "Nothing has been run for this yet."
 
 
 def _times(times: pd.DataFrame) -> str:
