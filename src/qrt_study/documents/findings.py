@@ -48,7 +48,8 @@ def findings_blocks(project: Path, folders: Mapping[str, Path] | None = None) ->
         "bandwidth": _changed(switches, "posthoc_bandwidth", "NLL", "PCE"),
         "coverage": _coverage(project),
         "gains": _pairs(tables("gains_summary"), ("QRC", "QRT", "QRTC")),
-        "conditional coverage": _pairs(tables("coverage_summary"), ("QRC", "QRT", "QRTC")),
+        "conditional coverage": _pairs(tables("coverage_summary"), ("QRC", "QRT", "QRTC"), _CONDITIONAL),
+        "ways": _ways(tables("coverage_ways")),
         "stopping": _pairs(tables("stopping_summary"), ("QRC-STOP", "QRTC")),
         "batches": _changed(switches, "metric_rows", "NLL", "PCE"),
         "second pass": _changed(switches, "map_centres", "NLL", "PCE"),
@@ -247,11 +248,25 @@ def _seeds(seeds: Mapping[str, pd.DataFrame]) -> str:
     return markdown_table(*rows) if len(rows) > 1 else "No dataset has results of several seeds yet."
 
 
-def _pairs(summaries: Mapping[str, pd.DataFrame], methods: Collection[str]) -> str:
-    """Pairs of methods in each score of an extension, over datasets."""
+_CONDITIONAL = ("error by spread", "worst slab", "excess risk")
+
+
+def _ways(tables: Mapping[str, pd.DataFrame]) -> str:
+    """What F of QRTC's network is like, and what one map or two do to it, by the size of datasets."""
+    rows: Rows = [("protocol", "datasets", "distribution", "12 × variance of the PITs", "90 % intervals cover")]
+    for protocol, table in tables.items():
+        for row in table[table["way"].str.startswith("QRTC") & (table["size"] != "all")].to_dict("records"):
+            size = f"{row['size']} ({counted(row['datasets'], 'dataset')})"
+            rows.append((protocol, size, row["way"], number(row["pit_variance"], 2), percent(row["coverage"], 3)))
+    return markdown_table(*rows)
+
+
+def _pairs(summaries: Mapping[str, pd.DataFrame], methods: Collection[str], scores: Collection[str] = ()) -> str:
+    """Pairs of methods in each score of an extension, or in these, over datasets."""
     rows: Rows = [("protocol", "score", "method", "against", "lower on", "median difference", "Holm")]
     for protocol, summary in summaries.items():
-        for row in summary[summary["left"].isin(methods)].to_dict("records"):
+        chosen = summary[summary["left"].isin(methods) & (summary["metric"].isin(scores) | (not scores))]
+        for row in chosen.to_dict("records"):
             lower = f"{int(row['left_lower'])} of {counted(int(row['datasets']), 'dataset')}"
             values = (lower, number(row["median_difference"], 2), p_value(row["p_holm"]))
             rows.append((protocol, row["metric"], row["left"], row["right"], *values))

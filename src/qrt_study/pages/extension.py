@@ -134,7 +134,7 @@ class Extension(NamedTuple):
             left=pairs["right"],
             right=pairs["left"],
             left_lower=pairs["right_lower"],
-            median_difference=-pairs["median_difference"],
+            median_difference=0.0 - pairs["median_difference"],  # never -0.0
         )
         both = pd.concat([pairs, flipped], ignore_index=True)
         asked = [baseline, *(name for name in self.words.against if name != baseline)]
