@@ -47,9 +47,9 @@ def findings_blocks(project: Path, folders: Mapping[str, Path] | None = None) ->
         "one map or two": _changed(switches, "posthoc_on", "NLL", "PCE"),
         "bandwidth": _changed(switches, "posthoc_bandwidth", "NLL", "PCE"),
         "coverage": _coverage(project),
-        "gains": _pairs(tables("gains_summary"), ("QRC", "QRT", "QRTC")),
+        "calibration or refinement": _pairs(tables("gains_summary"), ("QRC", "QRT", "QRTC")),
         "conditional coverage": _pairs(tables("coverage_summary"), ("QRC", "QRT", "QRTC"), _CONDITIONAL),
-        "ways": _ways(tables("coverage_ways")),
+        "widths": _widths(tables("coverage_ways")),
         "stopping": _pairs(tables("stopping_summary"), ("QRC-STOP", "QRTC")),
         "batches": _changed(switches, "metric_rows", "NLL", "PCE"),
         "second pass": _changed(switches, "map_centres", "NLL", "PCE"),
@@ -251,7 +251,7 @@ def _seeds(seeds: Mapping[str, pd.DataFrame]) -> str:
 _CONDITIONAL = ("error by spread", "worst slab", "excess risk")
 
 
-def _ways(tables: Mapping[str, pd.DataFrame]) -> str:
+def _widths(tables: Mapping[str, pd.DataFrame]) -> str:
     """What F of QRTC's network is like, and what one map or two do to it, by the size of datasets."""
     rows: Rows = [("protocol", "datasets", "distribution", "12 × variance of the PITs", "90 % intervals cover")]
     for protocol, table in tables.items():
