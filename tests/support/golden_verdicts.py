@@ -24,7 +24,7 @@ from qrt_study.verdicts.judge import judge
 from qrt_study.verdicts.measures import MEASURES_OF_METHODS
 from qrt_study.verdicts.verdict import Verdict
 from support import rule_cases
-from support.mock_results import mock_main_study, paper_names
+from support.mock_results import PAPER_METHODS, mock_main_study, paper_names
 from support.per_epoch_tables import PLAIN, TRAINED, curve_rows
 from support.simulated_studies import MIRROR, dataset_table
 
@@ -127,7 +127,7 @@ def _same(name: str, before: str | None, now: str | None) -> bool:
 def _synthetic_evidence(strength: float, protocol: str, names: tuple[str, ...], seed: int) -> Evidence:
     """A study of all experiments whose effects are those of the paper times `strength`; some runs have diverged."""
     generator = np.random.default_rng(seed)
-    methods = _weakened(mock_main_study(names, splits=SPLITS, seed=seed), strength)
+    methods = _weakened(mock_main_study(names, splits=SPLITS, seed=seed, experiments=PAPER_METHODS), strength)
     methods.loc[generator.random(len(methods)) < 0.01, ["status", "reason"]] = ["diverged", "made up"]
     with_curves = [name for number, name in enumerate(names) if number < 12 or name in WITH_CURVES]
     methods, curves = _with_curves(methods, with_curves, strength, generator)

@@ -21,7 +21,15 @@ from qrt_study.results.tables import METHODS
 from qrt_study.statistics.columns import COMPARISON
 from qrt_study.statistics.comparison import compare
 from qrt_study.statistics.figure_statistics import NOT_RUN_YET, FigureStatistics, LeftOut
-from support.mock_results import PAPER_METHODS, Effect, mock_discreteness, mock_main_study, mock_methods, paper_names
+from support.mock_results import (
+    EXTENSIONS,
+    PAPER_METHODS,
+    Effect,
+    mock_discreteness,
+    mock_main_study,
+    mock_methods,
+    paper_names,
+)
 
 ALL_METRICS = {"NLL": "nll", "PCE": "pce_levels", "CRPS": "crps_wis", "SD": "sd"}
 NLL = {"NLL": "nll"}
@@ -446,5 +454,5 @@ def test_mock_study_has_the_experiments_and_methods_of_the_default_study() -> No
     schema = read_schema(PROJECT / "workflow/schemas/config.schema.yaml")
     experiments = plan_study(load_config({}, schema, PROJECT)).experiments
     assert {name: {method.name for method in experiment.methods} for name, experiment in experiments.items()} == {
-        name: set(methods) for name, methods in PAPER_METHODS.items()
+        name: set(methods) for name, methods in (PAPER_METHODS | EXTENSIONS).items()
     }
