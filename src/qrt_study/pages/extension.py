@@ -134,6 +134,8 @@ class Extension(NamedTuple):
             left=pairs["right"],
             right=pairs["left"],
             left_lower=pairs["right_lower"],
+            right_lower=pairs["left_lower"],
+            rank_share=1 - pairs["rank_share"],
             median_difference=0.0 - pairs["median_difference"],  # never -0.0
         )
         both = pd.concat([pairs, flipped], ignore_index=True)

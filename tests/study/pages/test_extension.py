@@ -79,6 +79,8 @@ def test_summary_of_stopping_has_what_is_left_after_it(gains: Extension) -> None
     summary = Extension(STOPPING, statistics.tables).summary.set_index(["left", "right"])
     assert set(summary.index) == {("QRC-STOP", "QRC"), ("QRTC", "QRC"), ("QRTC", "QRC-STOP")}
     assert summary["left_lower"].eq(len(DATASETS)).all()
+    assert summary["right_lower"].eq(0).all()
+    assert summary["rank_share"].eq(1).all()
     expected = [values[left] - values[right] for left, right in summary.index]
     assert summary["median_difference"].tolist() == pytest.approx(expected, abs=0.05)
     assert summary["median_d"].isna().tolist() == [right == "QRC-STOP" for _, right in summary.index]
