@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,8 +30,13 @@ Rows = list[tuple[str, ...]]
 _METHODS = ("QRC", "QREGC", "QRTC")
 
 
-def findings_blocks(project: Path, folders: Mapping[str, Path] | None = None) -> dict[str, str]:
-    """Each block of docs/findings.md by its name; `folders` have the tables of each protocol, the published ones."""
+def findings_blocks(
+    project: Path, folders: Mapping[str, Path] | None = None, names: Collection[str] = ()
+) -> dict[str, str]:
+    """Each block of docs/findings.md by its name, or those named.
+
+    `folders` have the tables of each protocol, the published ones.
+    """
     folders = folders or {protocol: project / folder for protocol, folder in PROTOCOLS.items()}
 
     def tables(name: str) -> dict[str, pd.DataFrame]:
@@ -39,28 +44,29 @@ def findings_blocks(project: Path, folders: Mapping[str, Path] | None = None) ->
 
     agreement = pd.read_csv(folders["released"] / "agreement.csv")
     switches, robustness, by_dataset = tables("disagreements"), tables("robustness"), tables("disagreements_by_dataset")
-    return {
-        "agreement": _agreement(agreement),
-        "outside by bandwidth": _by_bandwidth(project, agreement),
-        "switches": _switches(switches),
-        "sd": _changed(switches, "sd", "SD"),
-        "one map or two": _changed(switches, "posthoc_on", "NLL", "PCE"),
-        "bandwidth": _changed(switches, "posthoc_bandwidth", "NLL", "PCE"),
-        "coverage": _coverage(project),
-        "calibration or refinement": _pairs(tables("gains_summary"), ("QRC", "QRT", "QRTC")),
-        "conditional coverage": _pairs(tables("coverage_summary"), ("QRC", "QRT", "QRTC"), _CONDITIONAL),
-        "widths": _widths(tables("coverage_ways")),
-        "stopping": _pairs(tables("stopping_summary"), ("QRC-STOP", "QRTC")),
-        "batches": _changed(switches, "metric_rows", "NLL", "PCE"),
-        "second pass": _changed(switches, "map_centres", "NLL", "PCE"),
-        "second pass by dataset": _on_datasets(by_dataset, "map_centres", "QRTC"),
-        "distance to published": _distances(by_dataset["released"]),
-        "constant columns": _on_datasets(by_dataset, "x_scale", "QRTC", "QRC"),
-        "discrete targets": _discrete(robustness),
-        "single splits": _single_splits(robustness),
-        "seeds": _seeds(tables("seeds")),
-        "times": _times(pd.read_csv(folders["paper"] / "table2_times.csv")),
+    blocks: dict[str, Callable[[], str]] = {
+        "agreement": lambda: _agreement(agreement),
+        "outside by bandwidth": lambda: _by_bandwidth(project, agreement),
+        "switches": lambda: _switches(switches),
+        "sd": lambda: _changed(switches, "sd", "SD"),
+        "one map or two": lambda: _changed(switches, "posthoc_on", "NLL", "PCE"),
+        "bandwidth": lambda: _changed(switches, "posthoc_bandwidth", "NLL", "PCE"),
+        "coverage": lambda: _coverage(project),
+        "calibration or refinement": lambda: _pairs(tables("gains_summary"), ("QRC", "QRT", "QRTC")),
+        "conditional coverage": lambda: _pairs(tables("coverage_summary"), ("QRC", "QRT", "QRTC"), _CONDITIONAL),
+        "widths": lambda: _widths(tables("coverage_ways")),
+        "stopping": lambda: _pairs(tables("stopping_summary"), ("QRC-STOP", "QRTC")),
+        "batches": lambda: _changed(switches, "metric_rows", "NLL", "PCE"),
+        "second pass": lambda: _changed(switches, "map_centres", "NLL", "PCE"),
+        "second pass by dataset": lambda: _on_datasets(by_dataset, "map_centres", "QRTC"),
+        "distance to published": lambda: _distances(by_dataset["released"]),
+        "constant columns": lambda: _on_datasets(by_dataset, "x_scale", "QRTC", "QRC"),
+        "discrete targets": lambda: _discrete(robustness),
+        "single splits": lambda: _single_splits(robustness),
+        "seeds": lambda: _seeds(tables("seeds")),
+        "times": lambda: _times(pd.read_csv(folders["paper"] / "table2_times.csv")),
     }
+    return {name: block() for name, block in blocks.items() if not names or name in names}
 
 
 def _agreement(points: pd.DataFrame) -> str:
