@@ -172,7 +172,8 @@ rule article:
     input:
         source=PROJECT / "article/article.typ",
         parts=[PROJECT / "article/metadata.yaml", PROJECT / "article/references.bib"],
-        characteristics=PROJECT / "docs/verdict.md",
+        described=[PROJECT / name for name in ("docs/verdict.md", "docs/engine.md", "replication/steps.yaml")],
+        version=PROJECT / "src/qrt/__init__.py",
         published=PROJECT / "replication/results/manifest.json",
         drawn=expand(
             f"{LAYOUT.figures}/{{protocol}}/{{file}}",
@@ -188,7 +189,7 @@ rule article:
     conda:
         ENVIRONMENT
     params:
-        code=code_version("documents", "statistics/times", "pages/changed_differences"),
+        code=code_version("documents", "statistics/times", "pages/changed_differences", "pages/value_table"),
         folders=[f"{LAYOUT.figures}/{protocol}" for protocol in PROTOCOLS],
         project=PROJECT,
     shell:

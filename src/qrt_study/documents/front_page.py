@@ -137,10 +137,13 @@ def _accuracy(project: Path) -> str:
     )
 
 
-def lower_scores(path: Path) -> pd.DataFrame:
-    """Whether QRTC has a lower NLL and a lower CRPS than BASE, by targets (continuous, discrete) and dataset."""
-    of_qrtc = pd.read_csv(path).query("method == 'QRTC' and baseline == 'BASE' and metric in ('NLL', 'CRPS')")
-    return of_qrtc.pivot(index=["targets", "dataset"], columns="metric", values="mean").dropna() < 0
+def lower_scores(path: Path, method: str = "QRTC", baseline: str = "BASE") -> pd.DataFrame:
+    """Whether a method has a lower NLL and CRPS than another, by targets (continuous, discrete) and dataset."""
+    table = pd.read_csv(path)
+    chosen = table[
+        (table["method"] == method) & (table["baseline"] == baseline) & table["metric"].isin(["NLL", "CRPS"])
+    ]
+    return chosen.pivot(index=["targets", "dataset"], columns="metric", values="mean").dropna() < 0
 
 
 def _tally(claims: pd.DataFrame) -> str:

@@ -211,8 +211,8 @@ EXPLORER = "explorer"  # one page on all protocols
 ARTICLE = "article"  # about the published results under both protocols
 ARTICLE_READS = (
     *(f"{name}.csv" for name in ("scorecard", "disagreements", "disagreements_by_dataset", "agreement", "robustness")),
-    *(f"{name}.csv" for name in ("gains_summary", "coverage_summary", "coverage_ways", "stopping_summary")),
-    *("seeds.csv", "table2_times.csv", "table3_datasets.csv", "fig03_main.png", "agreement.png"),
+    *(f"{name}.csv" for name in ("gains_summary", "coverage_summary", "coverage_intervals", "stopping_summary")),
+    *("seeds.csv", "table2_times.csv", "table3_datasets.csv", "fig03_main.pdf", "agreement.pdf"),
 )
 _GROUPS = {"figures": tuple(FIGURES), "tables": TABLES, "pages": (*PAGES, EXPLORER), RESULTS: (RESULTS,)}
 
