@@ -172,7 +172,10 @@ rule article:
     input:
         source=PROJECT / "article/article.typ",
         parts=[PROJECT / "article/metadata.yaml", PROJECT / "article/references.bib"],
-        described=[PROJECT / name for name in ("docs/verdict.md", "docs/engine.md", "replication/steps.yaml")],
+        described=[
+            PROJECT / name
+            for name in ("docs/verdict.md", "docs/engine.md", "replication/steps.yaml")
+        ],
         version=PROJECT / "src/qrt/__init__.py",
         published=PROJECT / "replication/results/manifest.json",
         drawn=expand(
@@ -189,7 +192,12 @@ rule article:
     conda:
         ENVIRONMENT
     params:
-        code=code_version("documents", "statistics/times", "pages/changed_differences", "pages/value_table"),
+        code=code_version(
+            "documents",
+            "statistics/times",
+            "pages/changed_differences",
+            "pages/value_table",
+        ),
         folders=[f"{LAYOUT.figures}/{protocol}" for protocol in PROTOCOLS],
         project=PROJECT,
     shell:

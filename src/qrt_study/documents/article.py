@@ -138,6 +138,8 @@ def share_words(part: float, whole: float) -> str:
     if not whole < 0:
         return "nothing, since there is no gain,"
     share = part / whole
+    if share >= 1:
+        return "all"
     return "nearly all" if share >= 0.9 else "most" if share >= 0.5 else "a part" if share >= 0.1 else "hardly any"
 
 
@@ -152,6 +154,7 @@ def gain_words(summary: pd.DataFrame) -> dict[str, str]:
         "datasets": str(int(of_qrtc.loc["NLL", "datasets"])),
         "left": share_words(median["refined NLL"], median["NLL"]),
         "nll": number(median["NLL"], 2),
+        "p": p_value(of_qrtc.loc["NLL", "p_holm"]),
         "refined": number(median["refined NLL"], 2),
         "crps": _lower(crps),
         "source": _source(median["refined NLL"], median["NLL"], crps),
