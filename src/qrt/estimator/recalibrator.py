@@ -16,6 +16,7 @@ from qrt.engine.registry import MAP_NAMES
 from qrt.errors import UserError
 from qrt.estimator.any_distribution import AnyDistribution
 from qrt.estimator.recalibrated import RecalibratedDistribution
+from qrt.estimator.threads import one_thread
 from qrt.estimator.unusable_input import UnusableInput
 from qrt.estimator.weights import checked_weights, effective_rows
 
@@ -82,12 +83,13 @@ class QuantileRecalibrator(BaseEstimator):
             _check_number(pits)
             weights *= effective_rows(weights) / weights.sum()
         of_pits = None if weights is None else torch.from_numpy(weights)
-        try:
-            self.map_ = fit_map(self.map, torch.from_numpy(pits), float(self.bandwidth), weights=of_pits)
-        except UserError as error:
-            raise UnusableInput(str(error)) from error
-        self.n_pits_ = len(pits)
-        self._warn_if_calibration_is_lost(pits, np.ones(len(pits)) if weights is None else weights)
+        with one_thread():
+            try:
+                self.map_ = fit_map(self.map, torch.from_numpy(pits), float(self.bandwidth), weights=of_pits)
+            except UserError as error:
+                raise UnusableInput(str(error)) from error
+            self.n_pits_ = len(pits)
+            self._warn_if_calibration_is_lost(pits, np.ones(len(pits)) if weights is None else weights)
         return self
 
     def _warn_if_calibration_is_lost(self, pits: FloatArray, weights: FloatArray) -> None:

@@ -47,9 +47,10 @@ from qrt.estimator.columns import FloatArray, Table, TableColumns, learned_colum
 from qrt.estimator.diagnosis import Diagnosis, diagnose
 from qrt.estimator.distribution import PredictedDistribution
 from qrt.estimator.fit_sets import Rows, drawn_sets, whole_set
-from qrt.estimator.fitted_model import fit_model, one_thread
+from qrt.estimator.fitted_model import fit_model
 from qrt.estimator.interruption import stopped_by_ctrl_c
 from qrt.estimator.stored_model import StoredModel, load_model, save_model
+from qrt.estimator.threads import one_thread
 from qrt.estimator.training_range import FarValue, warn_of_far_rows
 from qrt.estimator.unusable_input import UnusableInput
 from qrt.estimator.weights import WeightedTable, with_weight
