@@ -114,6 +114,8 @@ class QuantileRecalibrator(BaseEstimator):
         self, distribution: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> QuantileRecalibrator:
         """Fit the map to the PITs of y: (N,) under N predictive distributions, whatever their package's shapes."""
+        if hasattr(y, "cdf") and not hasattr(distribution, "cdf"):
+            raise UnusableInput("the arguments are swapped: write fit_distribution(distribution, y)")
         if isinstance(distribution, RecalibratedDistribution):
             return self.fit(distribution.cdf(y), sample_weight=sample_weight)
         # Without a map, F' is F, in the shapes of this package.
@@ -124,8 +126,9 @@ class QuantileRecalibrator(BaseEstimator):
         """The recalibrated distribution of `distribution`: anything with cdf, ppf, and pdf or logpdf.
 
         Frozen distributions of scipy with parameters of shape (), (N,) or (N, 1), distributions of skpro with one
-        column, `QRTRegressor.predict_distribution`, `distribution_from_quantiles`, `distribution_from_samples`, or
-        another recalibrated distribution. It must come from the model whose PITs the map was fitted to.
+        column, `QRTRegressor.predict_distribution`, `distribution_from_quantiles`, `distribution_from_samples`,
+        `distribution_from_bars`, or another recalibrated distribution. It must come from the model whose PITs the map
+        was fitted to.
         """
         check_is_fitted(self, "map_")
         if isinstance(distribution, RecalibratedDistribution):
