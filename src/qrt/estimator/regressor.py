@@ -435,8 +435,9 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
         for row in np.flatnonzero(far.any(axis=1)):
             feature = int(far[row].argmax())
             standardised = (x[row, feature], limits.lows[feature], limits.highs[feature])
-            values = (float(one * columns.scales[feature] + columns.means[feature]) for one in standardised)
-            found.append(FarValue(first_row + int(row), columns.features[feature], *values))
+            scale = float(columns.scales[feature])
+            values = (float(one * scale + columns.means[feature]) for one in standardised)
+            found.append(FarValue(first_row + int(row), columns.features[feature], *values, scale))
         return found
 
 
