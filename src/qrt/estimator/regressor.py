@@ -436,8 +436,8 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
             feature = int(far[row].argmax())
             standardised = (x[row, feature], limits.lows[feature], limits.highs[feature])
             scale = float(columns.scales[feature])
-            values = (float(one * scale + columns.means[feature]) for one in standardised)
-            found.append(FarValue(first_row + int(row), columns.features[feature], *values, scale))
+            value, low, high = (float(one * scale + columns.means[feature]) for one in standardised)
+            found.append(FarValue(first_row + int(row), columns.features[feature], value, low, high, scale))
         return found
 
 
