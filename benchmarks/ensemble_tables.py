@@ -44,11 +44,11 @@ _MAP_IN_TRAINING: dict[str, Any] = {"method": "QRTC", "bandwidth": 0.5} | _ONE_M
 _NO_MAP: dict[str, Any] = {"method": "QRC"} | _ONE_MAP
 FOLDS: dict[str, dict[str, Any]] = {
     "split, no map in training": _NO_MAP | {"members": 4},
-    "`cv=5`, no map in training": _NO_MAP | {"members": 5, "cv": 5},
-    "`cv=5`, no map in training ": _NO_MAP | {"members": 10, "cv": 5},
+    "cv=5, no map in training": _NO_MAP | {"members": 5, "cv": 5},
+    "cv=5, no map in training ": _NO_MAP | {"members": 10, "cv": 5},
     "split, b = 0.5": _MAP_IN_TRAINING | {"members": 4},
-    "`cv=5`, b = 0.5": _MAP_IN_TRAINING | {"members": 5, "cv": 5},
-    "`cv=5`, b = 0.5 ": _MAP_IN_TRAINING | {"members": 10, "cv": 5},
+    "cv=5, b = 0.5": _MAP_IN_TRAINING | {"members": 5, "cv": 5},
+    "cv=5, b = 0.5 ": _MAP_IN_TRAINING | {"members": 10, "cv": 5},
 }
 FEW_ROWS = 600
 
