@@ -2,7 +2,8 @@
 
 For each dataset and split, trains four networks of each kind from different starts, evaluates single ones and pools
 under several post-hoc maps on the test rows, and adds the results to benchmarks/ensembles.csv. `--page` only writes the
-tables of docs/ensembles.md from it. Data come from the folder QRT_MIRROR.
+first table of docs/ensembles.md from it. `--table` measures one of the page's other tables and prints it. Data come
+from the folder QRT_MIRROR.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import torch
 from torch import Tensor
 
 from comparison import prepared_dataset
+from ensemble_tables import TABLES
 from qrt.atomic import write_text
 from qrt.engine import mixture as gaussian
 from qrt.engine.calibration_error import pce_levels
@@ -190,7 +192,12 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=2, help="splits 0, 1, ... of the study (default: 2)")
     parser.add_argument("--page", action="store_true", help="measure nothing, write the table")
     parser.add_argument("--out", type=Path, default=PAGE, help="the page to write the table to")
+    parser.add_argument("--table", choices=TABLES, help="measure this table of the page instead, and print it")
     options = parser.parse_args()
+    if options.table is not None:
+        torch.set_num_threads(1)
+        print(TABLES[options.table]())
+        return
     rows = pd.read_csv(TABLE, dtype={"bandwidth": str}, keep_default_na=False)
     if not options.page:
         torch.set_num_threads(1)

@@ -1,9 +1,9 @@
-"""A map against one temperature, for three kinds of models: measures the table of docs/cookbook.md and writes it.
+"""A map against one temperature, for four kinds of models: measures the table of docs/cookbook.md and writes it.
 
 Each model is fitted to the training rows of splits of the study, and used as it is, with one temperature, or with
 `QuantileRecalibrator()`; the latter two learn from the calibration rows. Measures what benchmarks/recalibration.csv
 does not have yet. Data come from the folder QRT_MIRROR, or from OpenML and UCI, and are kept nowhere; `--page` only
-writes.
+writes. CatBoost is in the environment of `make comparison` (pyproject.toml, extra `comparison`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +98,19 @@ def _mean_and_deviation(train: Rows) -> Predictor:
     return lambda x: _plain(stats.norm(model.predict(x), deviation))
 
 
+def _catboost(train: Rows) -> Predictor:
+    from catboost import CatBoostRegressor
+
+    loss = f"MultiQuantile:alpha={','.join(map(str, LEVELS))}"
+    model = CatBoostRegressor(
+        loss_function=loss, random_seed=0, verbose=False, allow_writing_files=False, thread_count=1
+    ).fit(*train)
+    return lambda x: distribution_from_quantiles(LEVELS, model.predict(x))
+
+
 MODELS: dict[str, Callable[[Rows], Predictor]] = {
     "HistGradientBoosting, quantiles": _quantile_boosting,
+    "CatBoost, quantiles": _catboost,
     "random forest, trees as samples": _forest,
     "HistGradientBoosting, mean and SD of the training errors": _mean_and_deviation,
 }
@@ -109,13 +120,13 @@ def _plain(distribution: Any) -> RecalibratedDistribution:
     return RecalibratedDistribution(AnyDistribution(distribution), ())
 
 
-def measured(name: str, split: int, data: SplitData) -> Iterator[dict[str, object]]:
-    """A row for each model and way."""
+def measured(name: str, split: int, data: SplitData, models: Iterable[str]) -> Iterator[dict[str, object]]:
+    """A row for each of these models and each way."""
     rows = {part: _in_units(data, part) for part in ("train", "calibration", "test")}
     x, y = rows["test"]
     x_calibration, y_calibration = rows["calibration"]
-    for model, fit in MODELS.items():
-        predict = fit(rows["train"])
+    for model in models:
+        predict = MODELS[model](rows["train"])
         calibration, base = predict(x_calibration), predict(x)
         temperature = tempered(calibration, y_calibration)
         found: dict[str, Any] = {
@@ -189,14 +200,15 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--page", action="store_true", help="measure nothing, write the page")
     options = parser.parse_args()
-    table = pd.read_csv(TABLE) if TABLE.exists() else pd.DataFrame(columns=["dataset", "split"])
+    table = pd.read_csv(TABLE) if TABLE.exists() else pd.DataFrame(columns=["dataset", "split", "model"])
     with tempfile.TemporaryDirectory() as folder:
         for name in () if options.page else DATASETS:
             for split in range(options.splits):
-                if ((table["dataset"] == name) & (table["split"] == split)).any():
+                known = set(table.loc[(table["dataset"] == name) & (table["split"] == split), "model"])
+                if not (missing := [model for model in MODELS if model not in known]):
                     continue
-                print(f"{name}, split {split}", file=sys.stderr, flush=True)
-                rows = pd.DataFrame(measured(name, split, split_data(name, split, Path(folder))))
+                print(f"{name}, split {split}: {', '.join(missing)}", file=sys.stderr, flush=True)
+                rows = pd.DataFrame(measured(name, split, split_data(name, split, Path(folder)), missing))
                 table = pd.concat([table, rows], ignore_index=True) if len(table) else rows
                 write_text(TABLE, table.to_csv(index=False, float_format="%.6g"))
     write_text(PAGE, with_block(PAGE.read_text(encoding="utf-8"), "recalibration", block(pd.read_csv(TABLE))))

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from qrt.estimator.bars import distribution_from_bars
     from qrt.estimator.inner_model import predict_distribution
     from qrt.estimator.recalibrator import QuantileRecalibrator
     from qrt.estimator.regressor import QRTRegressor
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "QRTRegressor",
     "QuantileRecalibrator",
+    "distribution_from_bars",
     "distribution_from_quantiles",
     "distribution_from_samples",
     "predict_distribution",
@@ -27,6 +29,7 @@ __version__ = "0.1.0"
 _PLACES = {  # imported when asked for: `import qrt` stays light
     "QRTRegressor": "qrt.estimator.regressor",
     "QuantileRecalibrator": "qrt.estimator.recalibrator",
+    "distribution_from_bars": "qrt.estimator.bars",
     "distribution_from_quantiles": "qrt.estimator.wrapped_arrays",
     "distribution_from_samples": "qrt.estimator.wrapped_arrays",
     "predict_distribution": "qrt.estimator.inner_model",

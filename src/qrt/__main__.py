@@ -20,12 +20,16 @@ def command_line() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; a user's mistake becomes one message and status 2."""
+    """Run the command; a user's mistake becomes one message and status 2, Ctrl-C one and status 130."""
     try:
         predict_command.run(command_line().parse_args(arguments))
     except UserError as error:
         print(printable(f"error: {error}"), file=sys.stderr)
         return 2
+    except KeyboardInterrupt as interrupt:
+        told = f": {interrupt}" if interrupt.args else ""
+        print(printable(f"interrupted (Ctrl-C){told}"), file=sys.stderr)
+        return 130  # as shells have it
     return 0
 
 

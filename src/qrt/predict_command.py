@@ -62,10 +62,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fit or load a model, write predictions and the page, and say what was written."""
+    written: list[str] = []
+    try:
+        _run(options, written)
+    except KeyboardInterrupt as interrupt:
+        # Such a sentence is the message of the command, see `__main__`.
+        raise KeyboardInterrupt("; ".join(written) or "nothing was written") from interrupt
+
+
+def _run(options: argparse.Namespace, written: list[str]) -> None:
+    """`run`, which notes what it has written."""
     from qrt.atomic import whole_file
     from qrt.estimator.own_tables import read_known_rows, read_new_rows
-    from qrt.estimator.prediction_job import columns_of_numbers, fit_to_known_rows, predicted_rows
+    from qrt.estimator.prediction_job import checked_model, columns_of_numbers, fit_to_known_rows, predicted_rows
     from qrt.estimator.regressor import QRTRegressor
+
+    def told(path: Path, what: str) -> None:
+        print(f"{path}: {what}")
+        written.append(f"{path} has {what}")
 
     _check(options)
     fitted: Diagnosis | None = None
@@ -85,19 +99,20 @@ def run(options: argparse.Namespace) -> None:
         for note in known.notes:
             _log(f"{options.data}: {note}")
         method = {} if options.method is None else {"method": options.method}
-        model, fitted = fit_to_known_rows(
+        model, held_out = fit_to_known_rows(
             options.data, known, options.seed, _log, max_epochs=options.max_epochs, **method
         )
+        if options.save_model is not None:  # at once, since training may have taken long
+            model.save(options.save_model)
+            told(options.save_model, "the model")
+        fitted = checked_model(options.data, model, held_out, _log)
         print(f"Held back to check the model: {fitted}")
     for note in new.notes:
         _log(note)
     table = predicted_rows(options.new, model, new, _log, coverage=options.coverage, levels=options.quantiles)
     with whole_file(options.out) as partial:
         table.to_csv(partial, index=False)
-    print(f"{options.out}: predictions of {len(table)} rows")
-    if options.save_model is not None:
-        model.save(options.save_model)
-        print(f"{options.save_model}: the model")
+    told(options.out, f"predictions of {len(table)} rows")
     if fitted is not None:
         _write_page(options, known.notes, model, fitted)
 

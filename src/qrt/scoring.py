@@ -39,7 +39,7 @@ class DistributionScorer:
 
     def __call__(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
         """The score of a fitted model's predictions for the rows X, y; higher is better."""
-        targets = np.asarray(y, dtype=np.float64)
+        targets = np.array(y, dtype=np.float64)  # a copy: pandas gives arrays that PyTorch must not write to
         weights = checked_weights(sample_weight, len(targets))
         return -self.loss(predict_distribution(model, X), targets, weights)
 

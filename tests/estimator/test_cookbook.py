@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 from sklearn.linear_model import LinearRegression
 
@@ -43,12 +44,23 @@ class CatBoost(_Fitted):
 
 
 class TabPFN(_Fitted):
-    """tabpfn/regressor.py of version 9.2: a list of arrays (rows,), one for each level; levels are Python's floats."""
+    """tabpfn/regressor.py of version 9.2.
 
-    def predict(self, x: np.ndarray, *, output_type: str = "mean", quantiles: list[float]) -> list[np.ndarray]:
-        assert output_type == "quantiles"
-        assert all(0 <= level <= 1 and isinstance(level, float) for level in quantiles)
-        return list(self.quantiles(x, quantiles).T.astype(np.float32))
+    "full": a dictionary with the borders (bars + 1,) of a criterion and logits (rows, bars), tensors in float32;
+    "quantiles": a list of arrays (rows,), one for each level; levels are Python's floats.
+    """
+
+    def predict(self, x: np.ndarray, *, output_type: str = "mean", quantiles: list[float] | None = None) -> Any:
+        if output_type == "quantiles":
+            assert quantiles is not None
+            assert all(0 <= level <= 1 and isinstance(level, float) for level in quantiles)
+            return list(self.quantiles(x, quantiles).T.astype(np.float32))
+        assert output_type == "full"
+        borders = np.linspace(-20, 50, 1001)
+        shares = np.diff(stats.norm(self.line.predict(x)[:, None], self.spread).cdf(borders), axis=1)
+        logits = torch.from_numpy(np.log(np.maximum(shares, 1e-30)).astype(np.float32)) + 7
+        criterion = SimpleNamespace(borders=torch.from_numpy(borders.astype(np.float32)))
+        return {"criterion": criterion, "logits": logits}
 
 
 class TabICL(_Fitted):
@@ -85,6 +97,12 @@ def test_outputs_of_other_packages_become_calibrated(cookbook: dict[str, Any], n
     before, after = (stats.kstest(one.cdf(y), "uniform").statistic for one in (predicted, distribution))
     # Two samples of 400 are further apart than 0.138 in one of 1,000 cases (Smirnov).
     assert after < min(before, 0.138)
+
+
+def test_bars_and_quantiles_of_one_model_are_the_same_distribution(cookbook: dict[str, Any]) -> None:
+    by_bars = cookbook["of_tabpfn"](cookbook["X_new"])
+    np.testing.assert_allclose(by_bars.interval(0.9), cookbook["by_quantiles"].interval(0.9), atol=0.01)
+    np.testing.assert_allclose(by_bars.mean(), cookbook["by_quantiles"].mean(), atol=0.01)
 
 
 @pytest.mark.parametrize("name", ["intervals", "conformal"])

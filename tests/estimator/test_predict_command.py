@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -145,6 +146,29 @@ def test_table_without_a_complete_row_is_refused_in_words(folder: Path, capsys: 
     assert "--drop" in message
 
 
+def test_table_whose_target_is_never_known_is_refused_in_words(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    houses(60).assign(price=np.nan).to_csv("houses.csv", index=False)
+    message = refused(capsys)
+    assert "no rows are left: each of 60 rows has a missing value, in price (60). Fill them in\n" in message
+
+
+def test_columns_of_dates_are_told_with_advice(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    days = pd.date_range("2020-01-31", periods=200).astype(str)
+    data = houses(200).assign(sold=days, built=[f"{1 + row % 3}.5.1990" for row in range(200)])
+    data.to_csv("houses.csv", index=False)
+    data[:12].to_csv("new.csv", index=False)
+    assert predict() == 0
+    error = capsys.readouterr().err
+    assert "houses.csv: column sold left out: categorical with 200 distinct values, more than 20" in error
+    for name, date in (("sold", "2020-01-31"), ("built", "1.5.1990")):
+        assert f"houses.csv: column {name} has texts that look like dates, such as '{date}'" in error
+    assert error.count("look like dates") == 2
+    assert predict("--drop", "id", "sold", "built") == 0
+    assert "dates" not in capsys.readouterr().err
+
+
 def test_features_are_those_that_the_study_compares_methods_on(folder: Path) -> None:
     generator = np.random.default_rng(0)
     data = houses(200).assign(
@@ -191,6 +215,32 @@ def test_predictions_are_there_before_the_page_is_made(folder: Path, monkeypatch
         predict("--save-model", "model.qrt")
     assert len(pd.read_csv("out.csv")) == 12
     assert Path("model.qrt").exists()
+
+
+@pytest.mark.parametrize("moment", ["diagnose", "predict_distribution"])
+@pytest.mark.parametrize("saved", [True, False])
+def test_ctrl_c_after_training_leaves_the_saved_model_and_a_sentence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], moment: str, saved: bool
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(QRTRegressor, moment, lambda *arguments: os.kill(os.getpid(), signal.SIGINT))
+        assert predict(*(("--save-model", "model.qrt") if saved else ())) == 130
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "interrupted (Ctrl-C): " + ("model.qrt has the model" if saved else "nothing was written")
+    assert not Path("out.csv").exists()
+    assert Path("model.qrt").exists() == saved
+    if saved:
+        assert predict("--model", "model.qrt") == 0
+
+
+def test_ctrl_c_at_the_page_tells_what_is_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = "qrt.estimator.calibration_page.calibration_page"
+    monkeypatch.setattr(target, lambda *arguments: os.kill(os.getpid(), signal.SIGINT))
+    assert predict() == 130
+    assert "interrupted (Ctrl-C): out.csv has predictions of 12 rows" in capsys.readouterr().err
+    assert len(pd.read_csv("out.csv")) == 12
 
 
 def test_mistakes_in_names_are_refused_with_what_was_meant(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -446,6 +446,15 @@ def test_what_is_no_distribution_is_refused() -> None:
         fitted.transform(stats.norm(np.zeros((2, 3))))
 
 
+def test_swapped_arguments_are_told_in_one_short_sentence() -> None:
+    y = np.random.default_rng(0).normal(size=30_000)
+    distributions: list[Any] = [stats.norm(np.zeros(30_000)), distribution_from_samples(np.stack([y, y + 1], axis=1))]
+    for distribution in distributions:
+        with pytest.raises(ValueError, match=r"swapped: write fit_distribution\(distribution, y\)") as caught:
+            QuantileRecalibrator().fit_distribution(y, distribution)
+        assert len(str(caught.value)) < 100
+
+
 def test_unusable_values_and_levels_are_refused() -> None:
     found = recalibrated("scipy, (N,)")
     with pytest.raises(ValueError, match=r"y has the shape \(4,\)"):

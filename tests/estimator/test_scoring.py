@@ -56,6 +56,17 @@ def test_whole_weights_score_like_repeated_rows_and_their_scale_is_no_matter(fit
     assert scorer(fitted, x, y, sample_weight=np.full(40, 3)) == scorer(fitted, x, y)
 
 
+@pytest.mark.parametrize("scorer", SCORERS, ids=repr)
+@pytest.mark.parametrize("kind", ["Series", "column of a table", "list", "read-only"])
+def test_targets_of_any_kind_score_alike(fitted: QRTRegressor, scorer: Any, kind: str) -> None:
+    x, y, _ = heteroscedastic(40, seed=2)
+    read_only = y.copy()
+    read_only.flags.writeable = False  # as pandas 3 gives the values of a column
+    frame = pd.DataFrame({"y": y}, index=np.arange(40)[::-1])
+    given = {"Series": pd.Series(y), "column of a table": frame["y"], "list": y.tolist(), "read-only": read_only}[kind]
+    assert scorer(fitted, x, given) == scorer(fitted, x, y)  # warnings are errors here
+
+
 @pytest.mark.parametrize(
     ("weights", "message"),
     [

@@ -197,6 +197,36 @@ def test_columns_that_are_neither_numbers_nor_categories_are_refused(values: Any
         learned_columns(frame_of(t=values), None)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["2020-01-31", "2020-02-01", None],
+        ["2020-01-31T10:00:00Z", "2020-02-01 11:30"],
+        ["31.1.2020", "1.12.2020"],
+        ["1/31/2020", "12/1/2020"],
+        ["31 Jan 2020", "1 February 2020"],
+        ["Jan 31, 2020", "Feb. 1, 2020"],
+    ],
+)
+def test_texts_that_look_like_dates_are_told_how_to_become_numbers(values: list[str]) -> None:
+    with pytest.warns(UserWarning, match=rf"'t' .*look like dates, such as '{values[0]}'.*pd.to_datetime\(X\['t'\]\)"):
+        columns = learned_columns(frame_of(t=values), None)
+    assert len(columns.features) == len(values)
+    learned_columns(frame_of(t=values), ["t"])  # asked for: warnings are errors here
+
+
+def test_texts_of_numbers_names_and_versions_are_no_dates() -> None:
+    texts = ["2020", "1-2", "1.2.33", "10-12-14", "room 12", "3 1/2", "2020-13-45", "May", "flat 3, 1990", "12 2020"]
+    for text in texts:
+        learned_columns(frame_of(t=[text, text]), None)  # warnings are errors here
+
+
+def test_many_dates_are_refused_with_the_advice_for_dates() -> None:
+    days = pd.date_range("2000-01-01", periods=MAX_CATEGORIES + 1).astype(str)
+    with pytest.raises(UnusableInput, match=r"different categories.*dates such as '2000-01-01': t = pd.to_datetime"):
+        learned_columns(frame_of(t=days), None)
+
+
 def test_text_where_numbers_were_is_refused_with_the_text() -> None:
     columns = learned_columns(frame_of(t=[1.0, 2.0]), None)
     with pytest.raises(UnusableInput, match="column 't' has 'n/a' in row 1"):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from qrt import QRTRegressor
-from qrt.estimator.training_range import TrainingRange
+from qrt.estimator.training_range import FarValue, TrainingRange
 from support.generated_splits import heteroscedastic
 
 LIMITS = TrainingRange(np.array([-1.0, 0.5], np.float32), np.array([2.0, 0.5], np.float32))
@@ -55,6 +55,33 @@ def test_rows_far_outside_are_named_with_their_value_and_the_range() -> None:
         UserWarning, match=r"1 row has values far outside .* row 7: 'b' is 1000, in training -?[0-9.]+ to"
     ):
         model.predict(frame)
+
+
+def test_shown_numbers_have_no_digits_of_rounding() -> None:
+    shown = str(FarValue(3, "z", 31.80000019, 3.34857e-08, 6.98000001907, 0.7))
+    assert shown == "row 3: 'z' is 31.8, in training 0 to 6.98"
+    assert str(FarValue(0, "a", -1e6, -3e-9, 1.0, 0.3)) == "row 0: 'a' is -1000000, in training 0 to 1"
+    offset = str(FarValue(0, "a", 1000050.0, 1000000.1234, 1000003.5, 1.0))
+    assert offset == "row 0: 'a' is 1000050, in training 1000000.1234 to 1000003.5"
+    assert str(FarValue(0, "a", 4e-7, 1e-9, 2.5e-8, 1e-8)).endswith("is 4e-07, in training 1e-09 to 2.5e-08")
+    assert str(FarValue(0, "a", 50.0, 0.1, 0.1, 1.0)) == "row 0: 'a' is 50, in training 0.1 to 0.1"
+
+
+def test_range_that_begins_at_zero_is_shown_so() -> None:
+    x, y, _ = heteroscedastic(80)
+    x[:, 1] = np.abs(x[:, 1]) * 7
+    x[0, 1] = 0.0
+    model = QRTRegressor(max_epochs=4, random_state=0).fit(x, y, validation=(x, y), calibration=(x, y))
+    with pytest.warns(UserWarning, match=r"row 0: '1' is 31.8, in training 0 to"):
+        model.predict([[0, 31.8, 0]])
+
+
+def test_methods_of_the_paper_warn_and_do_not_draw_values_back() -> None:
+    x, y, _ = heteroscedastic(80)
+    model = QRTRegressor(method="QRTC", bandwidth=0.1, max_epochs=4, random_state=0).fit(x, y)
+    with pytest.warns(UserWarning, match="far outside"):
+        far, farther = (model.predict(np.array([[0, value, 0]])) for value in (1e3, 1e4))
+    assert far != farther
 
 
 def test_typing_error_in_one_value_moves_a_prediction_no_farther_than_the_edge_does() -> None:

@@ -108,5 +108,5 @@ def _method(distribution: Any, names: Sequence[str]) -> Callable[[Any], Any]:
             return found
     raise TypeError(
         f"{type(distribution).__name__} has no method {' or '.join(names)}: a distribution needs cdf, ppf, and pdf or "
-        "logpdf. distribution_from_quantiles and distribution_from_samples turn arrays into such a distribution"
+        "logpdf. distribution_from_quantiles, distribution_from_samples and distribution_from_bars turn arrays into one"
     )

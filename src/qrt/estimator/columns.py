@@ -7,6 +7,7 @@ a missing category none of the others. What cannot be used is refused with the n
 from __future__ import annotations
 
 import datetime
+import re
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,15 @@ _FEW_ROWS = 5  # for each category, in the mean
 _SOME_CATEGORIES = 20  # that a column may have whatever its rows
 _SHOWN = 5
 _INFINITE = "infinite (inf)"
+_DAY, _YEAR = r"(0?[1-9]|[12]\d|3[01])", r"[12]\d{3}"
+_MONTH = r"(0?[1-9]|1[0-2]|(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?)"
+_DATES = (
+    rf"{_YEAR}[-/. ]{_MONTH}[-/. ]{_DAY}",
+    rf"{_DAY}[-/. ]+{_MONTH}[-/. ,]+{_YEAR}",
+    rf"{_MONTH}[-/. ]+{_DAY}[-/. ,]+{_YEAR}",
+)
+_DATE = re.compile(rf"\s*({'|'.join(_DATES)})([T ,]+\d{{1,2}}:\d{{2}}.*)?\s*", re.IGNORECASE)
+_LOOKED_AT, _NEARLY_ALL = 1000, 0.9  # of a column's distinct texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +143,8 @@ def learned_columns(table: Table, categorical: Iterable[Hashable] | None) -> Tab
     found, has_missing = [], []
     for number, (name, label) in enumerate(zip(names, labels, strict=True)):
         values = _column(table, number)
-        found.append(_categories(values, label) if name in asked or _is_text(values, label) else None)
+        is_category = name in asked or _is_text(values, label)
+        found.append(_categories(values, label, as_asked=name in asked) if is_category else None)
         has_missing.append(bool(values.isna().any()))
     return TableColumns(labels, tuple(found), missing=_if_any(has_missing))
 
@@ -179,9 +190,22 @@ def _is_text(values: pd.Series, label: str) -> bool:
 def _neither(label: str, what: str) -> UnusableInput:
     return UnusableInput(
         f"column {label!r} has {what}, which is neither numbers nor categories; turn it into numbers, or drop it. Of a "
-        f"date t = pd.to_datetime(X[{label!r}]), for example: t.dt.year, t.dt.month, t.dt.dayofweek, or the days since "
-        "a first one, (t - t0).dt.days"
+        f"date {_numbers_of_dates(label)}"
     )
+
+
+def _numbers_of_dates(label: str) -> str:
+    return (
+        f"t = pd.to_datetime(X[{label!r}]), for example: t.dt.year, t.dt.month, t.dt.dayofweek, or the days since a "
+        "first one, (t - t0).dt.days"
+    )
+
+
+def date_among(values: pd.Series) -> str | None:
+    """A text of the column that looks like a date, if nearly all of its texts do."""
+    distinct = [value for value in values.dropna().unique()[:_LOOKED_AT].tolist() if isinstance(value, str)]
+    dates = [value for value in distinct if _DATE.fullmatch(value)]
+    return dates[0] if len(dates) > _NEARLY_ALL * len(distinct) else None
 
 
 def _labels(values: pd.Series) -> tuple[npt.NDArray[np.int64], list[str]]:
@@ -196,16 +220,24 @@ def _text_of(value: object) -> str:
     return str(value)
 
 
-def _categories(values: pd.Series, label: str) -> tuple[str, ...]:
+def _categories(values: pd.Series, label: str, *, as_asked: bool) -> tuple[str, ...]:
     of_numbers = pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype)
     texts = sorted(set(_labels(values)[1]), key=float if of_numbers else None)
-    what = f"column {label!r} has {len(texts)} different categories"
+    what, date = f"column {label!r} has {len(texts)} different categories", date_among(values)
     if len(texts) > MAX_CATEGORIES:
         raise UnusableInput(
             f"{what}, more than {MAX_CATEGORIES}: each would become a column of its own; drop the column, or sum its "
-            "values up in fewer"
+            "values up in fewer" + (f". Of dates such as {date!r}: {_numbers_of_dates(label)}" if date else "")
         )
-    if len(texts) > max(_SOME_CATEGORIES, len(values) / _FEW_ROWS):
+    if date and not as_asked:
+        warnings.warn(
+            f"column {label!r} has texts that look like dates, such as {date!r}, and each of {len(texts)} becomes a "
+            f"category without order. Turn them into numbers: {_numbers_of_dates(label)}; or list the column as "
+            "categorical",
+            UserWarning,
+            stacklevel=4,
+        )
+    elif len(texts) > max(_SOME_CATEGORIES, len(values) / _FEW_ROWS):
         warnings.warn(
             f"{what} in {len(values)} rows, and each becomes a column of its own. If they only name the rows, drop the "
             "column; else sum them up in fewer",

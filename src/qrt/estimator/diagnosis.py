@@ -13,6 +13,7 @@ from scipy import stats
 
 from qrt.engine.evaluation import evaluate
 from qrt.estimator.distribution import FloatArray, PredictedDistribution
+from qrt.estimator.threads import one_thread
 from qrt.estimator.unusable_input import UnusableInput
 from qrt.estimator.weights import checked_weights, effective_rows
 from qrt.text.words import number, percent
@@ -216,6 +217,7 @@ class Diagnosis:
         axes.legend(frameon=False, fontsize=8, loc="upper left")
 
 
+@one_thread()
 def diagnose(
     distribution: PredictedDistribution, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> Diagnosis:

@@ -19,6 +19,7 @@ from qrt.engine.predictive import PredictiveDistribution
 from qrt.engine.quadrature import CrpsAndMoments, crps_and_moments
 from qrt.engine.root_finding import increasing_root
 from qrt.estimator.asked_values import central_levels, number_of_draws, quantile_levels
+from qrt.estimator.threads import one_thread
 from qrt.estimator.unusable_input import UnusableInput
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class PredictedDistribution:
         """
         return self._at_values(y, lambda distribution, values: _integrals(distribution, values).crps)
 
+    @one_thread()
     def ppf(self, p: npt.ArrayLike) -> FloatArray:
         """Quantiles: the value that F' reaches at level `p`. Level 0 is -inf, level 1 is +inf."""
         levels = torch.from_numpy(quantile_levels(p, len(self)))
@@ -128,6 +130,7 @@ class PredictedDistribution:
         mixture = GaussianMixture(*(values[rows] for values in self.predictive.mixture))
         return PredictiveDistribution(mixture, self.predictive.maps)
 
+    @one_thread()
     def _at_values(self, y: npt.ArrayLike, function: Callable[[PredictiveDistribution, Tensor], Tensor]) -> FloatArray:
         """`function` of the rows' distributions at values `y`, in parts of bounded memory."""
         values = torch.from_numpy(np.array(y, dtype=np.float64))
@@ -161,6 +164,7 @@ class PredictedDistribution:
             result[:, inner] = self.predictive.quantile(levels[inner])
         return result
 
+    @one_thread()
     def _moments(self) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of each row, each (rows,)."""
         mixture, maps = self.predictive.mixture, self.predictive.maps

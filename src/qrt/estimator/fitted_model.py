@@ -6,8 +6,7 @@ Training, maps, metrics and choice are those of the replication (docs/protocol.m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
@@ -28,6 +27,7 @@ from qrt.engine.split import MAX_CALIBRATION_ROWS, SplitData
 from qrt.engine.trainer import TrainedNetwork, TrainingSettings, Variant, train_stack, training_map_rows
 from qrt.estimator.chosen_method import STEP_MAPS, ChosenMethod
 from qrt.estimator.fit_sets import cross_fitting_splits
+from qrt.estimator.threads import one_thread
 from qrt.estimator.training_range import TrainingRange
 from qrt.estimator.unusable_input import UnusableInput
 from qrt.estimator.weights import effective_rows
@@ -85,17 +85,6 @@ class Fit:
     model: FittedModel
     history: pd.DataFrame
     validation_metrics: dict[str, float]
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute with one thread, so that results do not depend on the number of processors."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def network_outputs(network: TrainedNetwork, x: npt.NDArray[np.float32]) -> Tensor:

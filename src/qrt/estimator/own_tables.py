@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from qrt.errors import UserError
+from qrt.estimator.columns import date_among
 from qrt.estimator.preparation import Rules, UsedTable, numbers_in, used_table
 from qrt.estimator.text_table import read_own_table, retyped
 from qrt.estimator.unusable_input import UnusableInput
@@ -82,7 +83,7 @@ def read_known_rows(
         )
     if used.features.shape[1] == 0:
         raise UnusableInput(f"{path}: no column is left beside the target {target!r}; at least one is needed")
-    return KnownRows(used.features, used.target, tuple(used.levels), tuple(_about(used)))
+    return KnownRows(used.features, used.target, tuple(used.levels), tuple(_about(used, table, drop)))
 
 
 def read_new_rows(path: Path, names: Sequence[str], numbers: Iterable[str], keep: Sequence[str] = ()) -> NewRows:
@@ -138,10 +139,16 @@ def _check_name(path: Path, name: str, names: Iterable[str], asked_by: str) -> N
     )
 
 
-def _about(used: UsedTable) -> Iterator[str]:
+def _about(used: UsedTable, table: pd.DataFrame, unwanted: Sequence[str]) -> Iterator[str]:
     """What was done to the table, in words."""
     for name, reason in used.dropped_columns.items():
         yield f"column {name} left out: {reason}"
+    for name in [*used.dropped_columns, *used.levels]:
+        if name not in unwanted and (date := date_among(table[name])):
+            yield (
+                f"column {name} has texts that look like dates, such as {date!r}: put numbers into the file in their "
+                "place, such as the year, the month, the day of the week, or the days since a first one"
+            )
     if used.dropped_rows:
         total = used.dropped_rows + len(used.target)
         yield f"{used.dropped_rows} of {total} rows left out: they have missing values"

@@ -1,4 +1,4 @@
-"""From files of the user's to predictions: fit and diagnose a model, predict rows (`qrt predict`)."""
+"""From files of the user's to predictions: fit a model, check it, predict rows (`qrt predict`)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from qrt.estimator.regressor import QRTRegressor
 from qrt.estimator.unusable_input import UnusableInput
 
 LEAST_ROWS = 40
+HeldOut = tuple[pd.DataFrame, pd.Series]
 
 
 def fit_to_known_rows(
     path: Path, known: KnownRows, split: int, log: Callable[[str], None], **parameters: Any
-) -> tuple[QRTRegressor, Diagnosis]:
-    """A model of known rows, and its diagnosis on those that were held out: the study's split of this number.
+) -> tuple[QRTRegressor, HeldOut]:
+    """A model of known rows, and those that were held out to check it: the study's split of this number.
 
     65 % of the rows train, 10 % validate, 15 % calibrate and 10 % are held out (docs/protocol.md, section 1).
     """
@@ -40,7 +41,13 @@ def fit_to_known_rows(
     with _about(path, log):
         model = QRTRegressor(random_state=split, verbose=1, categorical=known.categorical or None, **parameters)
         model.fit(*sets["train"], validation=sets["validation"], calibration=sets["calibration"])
-        return model, model.diagnose(*sets["test"])
+    return model, sets["test"]
+
+
+def checked_model(path: Path, model: QRTRegressor, held_out: HeldOut, log: Callable[[str], None]) -> Diagnosis:
+    """The diagnosis of a model on the rows that were held out."""
+    with _about(path, log):
+        return model.diagnose(*held_out)
 
 
 def predicted_rows(

@@ -17,6 +17,7 @@ from qrt.engine.calibration_map import CalibrationMap, StepMap
 from qrt.estimator.any_distribution import AnyDistribution
 from qrt.estimator.asked_values import central_levels, number_of_draws, quantile_levels
 from qrt.estimator.panel_integrals import PanelIntegrals
+from qrt.estimator.threads import one_thread
 from qrt.estimator.unusable_input import UnusableInput
 
 FloatArray = npt.NDArray[np.float64]
@@ -73,6 +74,7 @@ class RecalibratedDistribution:
         """The continuous ranked probability score of `y`, in the units of y; lower is better."""
         return self._at_values(y, self._integrals.crps)
 
+    @one_thread()
     def ppf(self, p: npt.ArrayLike) -> FloatArray:
         """Quantiles: the value that F' reaches at level `p`."""
         levels = quantile_levels(p, len(self) if self._base.shape else None)
@@ -112,6 +114,7 @@ class RecalibratedDistribution:
         return self.ppf(central_levels(coverage))
 
     @cached_property
+    @one_thread()
     def _integrals(self) -> PanelIntegrals:
         # Steps of a map, as levels of the base: kinks. Between two of them nothing happens.
         kinks = [
@@ -139,6 +142,7 @@ class RecalibratedDistribution:
             pits = one.tabulated_cdf(pits)
         return pits.numpy().reshape(points.shape)
 
+    @one_thread()
     def _at_values(self, y: npt.ArrayLike, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """`function` of a matrix (rows, m), at values in any of the shapes that are understood."""
         values = np.asarray(y, dtype=np.float64)

@@ -16,6 +16,7 @@ from qrt.engine.registry import MAP_NAMES
 from qrt.errors import UserError
 from qrt.estimator.any_distribution import AnyDistribution
 from qrt.estimator.recalibrated import RecalibratedDistribution
+from qrt.estimator.threads import one_thread
 from qrt.estimator.unusable_input import UnusableInput
 from qrt.estimator.weights import checked_weights, effective_rows
 
@@ -82,12 +83,13 @@ class QuantileRecalibrator(BaseEstimator):
             _check_number(pits)
             weights *= effective_rows(weights) / weights.sum()
         of_pits = None if weights is None else torch.from_numpy(weights)
-        try:
-            self.map_ = fit_map(self.map, torch.from_numpy(pits), float(self.bandwidth), weights=of_pits)
-        except UserError as error:
-            raise UnusableInput(str(error)) from error
-        self.n_pits_ = len(pits)
-        self._warn_if_calibration_is_lost(pits, np.ones(len(pits)) if weights is None else weights)
+        with one_thread():
+            try:
+                self.map_ = fit_map(self.map, torch.from_numpy(pits), float(self.bandwidth), weights=of_pits)
+            except UserError as error:
+                raise UnusableInput(str(error)) from error
+            self.n_pits_ = len(pits)
+            self._warn_if_calibration_is_lost(pits, np.ones(len(pits)) if weights is None else weights)
         return self
 
     def _warn_if_calibration_is_lost(self, pits: FloatArray, weights: FloatArray) -> None:
@@ -112,6 +114,8 @@ class QuantileRecalibrator(BaseEstimator):
         self, distribution: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> QuantileRecalibrator:
         """Fit the map to the PITs of y: (N,) under N predictive distributions, whatever their package's shapes."""
+        if hasattr(y, "cdf") and not hasattr(distribution, "cdf"):
+            raise UnusableInput("the arguments are swapped: write fit_distribution(distribution, y)")
         if isinstance(distribution, RecalibratedDistribution):
             return self.fit(distribution.cdf(y), sample_weight=sample_weight)
         # Without a map, F' is F, in the shapes of this package.
@@ -122,8 +126,9 @@ class QuantileRecalibrator(BaseEstimator):
         """The recalibrated distribution of `distribution`: anything with cdf, ppf, and pdf or logpdf.
 
         Frozen distributions of scipy with parameters of shape (), (N,) or (N, 1), distributions of skpro with one
-        column, `QRTRegressor.predict_distribution`, `distribution_from_quantiles`, `distribution_from_samples`, or
-        another recalibrated distribution. It must come from the model whose PITs the map was fitted to.
+        column, `QRTRegressor.predict_distribution`, `distribution_from_quantiles`, `distribution_from_samples`,
+        `distribution_from_bars`, or another recalibrated distribution. It must come from the model whose PITs the map
+        was fitted to.
         """
         check_is_fitted(self, "map_")
         if isinstance(distribution, RecalibratedDistribution):

@@ -47,9 +47,10 @@ from qrt.estimator.columns import FloatArray, Table, TableColumns, learned_colum
 from qrt.estimator.diagnosis import Diagnosis, diagnose
 from qrt.estimator.distribution import PredictedDistribution
 from qrt.estimator.fit_sets import Rows, drawn_sets, whole_set
-from qrt.estimator.fitted_model import fit_model, one_thread
+from qrt.estimator.fitted_model import fit_model
 from qrt.estimator.interruption import stopped_by_ctrl_c
 from qrt.estimator.stored_model import StoredModel, load_model, save_model
+from qrt.estimator.threads import one_thread
 from qrt.estimator.training_range import FarValue, warn_of_far_rows
 from qrt.estimator.unusable_input import UnusableInput
 from qrt.estimator.weights import WeightedTable, with_weight
@@ -434,8 +435,9 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
         for row in np.flatnonzero(far.any(axis=1)):
             feature = int(far[row].argmax())
             standardised = (x[row, feature], limits.lows[feature], limits.highs[feature])
-            values = (float(one * columns.scales[feature] + columns.means[feature]) for one in standardised)
-            found.append(FarValue(first_row + int(row), columns.features[feature], *values))
+            scale = float(columns.scales[feature])
+            value, low, high = (float(one * scale + columns.means[feature]) for one in standardised)
+            found.append(FarValue(first_row + int(row), columns.features[feature], value, low, high, scale))
         return found
 
 

@@ -7,6 +7,7 @@ deviation beyond. A column that was constant stays at its constant.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ Standardised = npt.NDArray[np.float32]
 _FAR = 1.0  # ranges of a column beyond its range
 _LEAST = 1.0  # that a constant column may differ: as much as a category that is met for the first time
 _FEW = 5
+_DIGITS = 5  # of a shown value, from the first one of what it is compared with
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,16 +67,25 @@ class FarValue:
     value: float
     low: float
     high: float
+    scale: float  # standard deviation of the column
+
+    def __str__(self) -> str:
+        width = max(self.high - self.low, self.scale)
+        low, high = _shown(self.low, width), _shown(self.high, width)
+        value = _shown(self.value, max(width, abs(self.value - self.low)))
+        return f"row {self.row}: {self.feature!r} is {value}, in training {low} to {high}"
+
+
+def _shown(value: float, spread: float) -> str:
+    """A number without the digits that float32 has lost: those far below the spread of what it is compared with."""
+    return f"{round(value, _DIGITS - 1 - math.floor(math.log10(spread))) + 0.0:.12g}"
 
 
 def warn_of_far_rows(found: Sequence[FarValue]) -> None:
     """Warn of rows with values far outside, each with its first one."""
     if not found:
         return
-    shown = "; ".join(
-        f"row {one.row}: {one.feature!r} is {one.value:.6g}, in training {one.low:.6g} to {one.high:.6g}"
-        for one in found[:_FEW]
-    )
+    shown = "; ".join(map(str, found[:_FEW]))
     more = f"; and {len(found) - _FEW} more" if len(found) > _FEW else ""
     warnings.warn(
         f"{len(found)} row{'s have' if len(found) > 1 else ' has'} values far outside the range of the training rows "

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -14,6 +15,7 @@ import torch
 from conftest import PROJECT
 from qrt.engine.calibration_map import reflected_map
 from qrt.engine.kernel import kernel_scale
+from qrt_study.documents.written_block import rows_of_table
 
 
 @pytest.fixture
@@ -53,3 +55,52 @@ def test_leave_one_out_bandwidth_is_the_most_likely_by_maps_without_each_pit(mod
         )
 
     assert module.leave_one_out_bandwidth(pits) == max(module.CANDIDATES, key=likelihood)
+
+
+@pytest.fixture
+def tables(module: Any) -> Any:
+    """The module benchmarks/ensemble_tables.py."""
+    import ensemble_tables
+
+    return ensemble_tables
+
+
+FAST: dict[str, Any] = {"max_epochs": 2}
+
+
+def test_times_of_fits_are_measured_beside_each_other(tables: Any) -> None:
+    head, *rows = rows_of_table(tables.times_table((60, 80), FAST))
+    assert head[1:] == ["60 rows", "80 rows"]
+    assert [row[0] for row in rows] == list(tables.TIMED)
+    assert rows[0][1].endswith("(1.0 times)")
+    assert tables.TIMED_ROWS == (5_000, 50_000)
+
+
+def test_folds_are_measured_beside_the_split(
+    tables: Any, shared_datasets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QRT_MIRROR", str(shared_datasets))
+    _, *rows = rows_of_table(tables.folds_table(("CPU",), FAST))
+    assert [row[0] for row in rows] == [name.strip() for name in tables.FOLDS]
+    assert all(0 < float(row[5]) <= 100 and row[6] == "none" for row in rows)
+    assert set(tables.FOLD_DATASETS) < set(pd.read_csv(PROJECT / "benchmarks/ensembles.csv")["dataset"])
+
+
+def test_row_far_outside_is_looked_at_alone(tables: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(200, 3)).astype(np.float32)
+    np.save(tmp_path / "y.npy", x[:, 0] + generator.normal(size=200).astype(np.float32))
+    x[117, 2] = 1000.0
+    np.save(tmp_path / "x.npy", x)
+    monkeypatch.setattr(tables, "prepared_dataset", lambda name, folder: tmp_path)
+    words = tables.far_table(120, 60, FAST | {"members": 1})
+    assert "120 training rows" in words
+    assert "61 others, among them the one with z = 1000.0" in words
+    _, as_it_is, not_drawn_back, drawn_back = rows_of_table(words)
+    ends = [[float(end) for end in row[1].split(" to ")] for row in (as_it_is, not_drawn_back, drawn_back)]
+    assert max(map(abs, ends[2])) < 10 < max(map(abs, ends[1]))
+
+
+def test_page_names_the_commands_of_its_tables(tables: Any) -> None:
+    page = (PROJECT / "docs/ensembles.md").read_text(encoding="utf-8")
+    assert all(f"--table {name}`" in page for name in tables.TABLES)
