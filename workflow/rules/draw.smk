@@ -159,7 +159,9 @@ rule explorer:
     conda:
         ENVIRONMENT
     params:
-        code=code_version("pages/explorer", "plan", "published", "qrt/text"),
+        code=code_version(
+            *("pages/explorer", "pages/readings", "plan", "published", "qrt/text")
+        ),
         study=facts(STUDY.scenario),
         protocols=DRAWN_PROTOCOLS,
     shell:
