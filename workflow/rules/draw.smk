@@ -160,7 +160,8 @@ rule explorer:
         ENVIRONMENT
     params:
         code=code_version(
-            *("pages/explorer", "pages/readings", "plan", "published", "qrt/text")
+            *("pages/explorer", "pages/readings", "plan", "published", "qrt/text"),
+            "statistics/metrics",
         ),
         study=facts(STUDY.scenario),
         protocols=DRAWN_PROTOCOLS,

@@ -118,6 +118,12 @@ def counted_pits(folder: Path, draw: np.random.Generator) -> pd.DataFrame:
     return table
 
 
+def published_curves() -> pd.DataFrame:
+    """A curve of the paper, with epochs from 0."""
+    points = [{"epoch": epoch, "value": 0.5 - epoch / 20} for epoch in range(5)]
+    return pd.DataFrame([{"dataset": "Yacht", "method": "QRC", "metric": "pce"} | point for point in points])
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("explored")
@@ -127,7 +133,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data(folder: Path) -> dict[str, Any]:
     theirs = dict(zip(("difference", "standard_error"), PUBLISHED, strict=True))
     published = pd.DataFrame([{"method": "QRTC", "dataset": "Yacht"} | theirs])
-    return explorer_data({name: results(folder / name, name, at) for at, name in enumerate(PROTOCOLS)}, published)
+    found = {name: results(folder / name, name, at) for at, name in enumerate(PROTOCOLS)}
+    return explorer_data(found, published, published_curves())
 
 
 @pytest.fixture(scope="module")
@@ -163,8 +170,9 @@ def browser() -> Iterator[Browser]:
 
 def test_demonstration_says_so_and_shows_nothing_of_the_paper(folder: Path) -> None:
     one = results(folder / "demonstration", "paper", 9)
-    shown = explorer_data({"paper": one}, pd.DataFrame([{"method": "QRTC", "dataset": "Yacht"}]), "a demonstration")
-    assert shown["published"] == {}
+    published = pd.DataFrame([{"method": "QRTC", "dataset": "Yacht", "difference": 1.0, "standard_error": 1.0}])
+    shown = explorer_data({"paper": one}, published, published_curves(), "a demonstration")
+    assert shown["published"] == shown["published_curves"] == {}
     assert not any(switch["verdicts"] for switch in shown["protocols"]["paper"]["switches"].values())
     assert "a demonstration" in explorer_page(shown, "a demonstration")
 
@@ -356,13 +364,17 @@ def test_curves_are_those_of_the_table_and_dotted_where_splits_have_stopped(
     explorer = Explorer(browser, page, protocol="released", dataset="Yacht", part="training PCE")
     table = pd.read_csv(folder / "released" / CURVES["training PCE"] / "curves.csv").query("dataset == 'Yacht'")
     plot = "document.querySelector('#curves .view').firstElementChild"
-    low, high = browser.evaluate(f"{plot}.scale('y').domain")
     for kind, chosen in (("curve", table["epoch"] <= ALIVE), ("tail", table["epoch"] >= ALIVE)):
         paths = explorer.drawn(plot, kind)
         assert len(paths) == len(METHODS)
         for (_, rows), path in zip(table[chosen].groupby("method", sort=False), paths, strict=True):
             assert path[:, 0] == pytest.approx(rows["epoch"], abs=0.01)
-            assert path[:, 1] == pytest.approx(rows["mean"].clip(low, high), abs=0.01)
+            assert path[:, 1] == pytest.approx(rows["mean"], abs=0.01)
+    explorer.choose(part="validation PCE")
+    (path,) = explorer.drawn(plot, "published")
+    theirs = published_curves()
+    assert path[:, 0] == pytest.approx(theirs["epoch"] + 1, abs=0.01)
+    assert path[:, 1] == pytest.approx(theirs["value"], abs=0.01)
 
 
 @in_browser
@@ -389,7 +401,8 @@ def test_pits_and_their_bands_are_those_of_the_table(browser: Browser, page: Pat
     explorer.choose(dataset="space_ga")
     assert explorer.texts("#calibration .nothing a") == ["Yacht"]
     explorer.choose(dataset="Yacht", method="QRC")
-    assert browser.evaluate("document.querySelectorAll('#calibration .pair').length") == 1, "QRC has no predictions"
+    assert browser.evaluate("document.querySelectorAll('#calibration .pair').length") == 1, "of BASE"
+    assert "QRC" in explorer.texts("#calibration .nothing")[0]
 
 
 @in_browser

@@ -25,11 +25,12 @@ from qrt_study.plan.compared import Compared
 from qrt_study.plan.config import StudyConfig
 from qrt_study.plan.protocol import Protocol
 from qrt_study.plan.switches import SWITCHES
-from qrt_study.published import figure2
+from qrt_study.published import figure1_curves, figure2
 from qrt_study.results.pit_table import HISTOGRAM, PITS, RELIABILITY
 from qrt_study.results.predicted_methods import EXPERIMENTS
 from qrt_study.results.readings import STUDY
 from qrt_study.running.study_files import StudyFiles
+from qrt_study.statistics.agreement import ONE_EPOCH_LATER
 from qrt_study.statistics.metrics import figure_metrics
 from qrt_study.verdicts.verdict_job import read_verdicts
 
@@ -40,6 +41,7 @@ CURVES = {  # words -> the per-epoch figure of all datasets
     "training NLL": "fig17_training_nll",
     "training PCE": "fig18_training_pce",
 }
+PUBLISHED_CURVES = {"validation NLL": "nll_recalibrated", "validation PCE": "pce"}  # words -> metric in Figure 1
 DENSITIES = tuple(name for name, figure in FIGURES.items() if figure.kind == "densities")
 MAIN = "fig21_main_all"  # the main comparison on all datasets
 COMPARISONS = (MAIN, *(name for name, figure in FIGURES.items() if figure.kind == "comparison" and name != MAIN))
@@ -116,19 +118,26 @@ def write_explorer(*, study: StudyConfig, protocols: list[str], out: Path) -> No
             verdicts=read_verdicts(inputs["verdicts"]),
             pits=pits[pits["protocol"] == name],
         )
-    write_text(out, explorer_page(explorer_data(found, figure2(), study.demonstration), study.demonstration))
+    write_text(
+        out, explorer_page(explorer_data(found, figure2(), figure1_curves(), study.demonstration), study.demonstration)
+    )
 
 
 def explorer_data(
-    protocols: Mapping[str, ProtocolResults], published: pd.DataFrame, demonstration: str = ""
+    protocols: Mapping[str, ProtocolResults],
+    published: pd.DataFrame,
+    published_curves: pd.DataFrame,
+    demonstration: str = "",
 ) -> dict[str, Any]:
-    """All numbers of the page; `published` are the differences of Figure 2, which a demonstration leaves out."""
+    """All numbers of the page; a demonstration leaves out the published ones: differences (Figure 2) and curves."""
     return {
         "protocols": {name: _protocol(results, bool(demonstration)) for name, results in protocols.items()},
         "published": {} if demonstration else _tree(published, ["method", "dataset"], _DIFFERENCE),
+        "published_curves": {} if demonstration else _published_curves(published_curves),
         "parts": CURVES,
         "switches": {
-            name: {"row": one.row, "topic": one.topic, "paper": one.paper.words, "released": one.released.words}
+            name: {"row": one.row, "topic": one.topic, "why": one.why}
+            | {"paper": one.paper.words, "released": one.released.words}
             for name, one in SWITCHES.items()
         },
         "claims": _claims(protocols.values()),
@@ -232,6 +241,15 @@ def _curves(table: pd.DataFrame) -> dict[str, Any]:
         points = [[_rounded(value) for value in row] for row in rows[[*_CURVE]].itertuples(index=False)]
         curves.setdefault(str(dataset), {})[str(method)] = {"whole": _rounded(whole), "points": points}
     return curves
+
+
+def _published_curves(table: pd.DataFrame) -> dict[str, Any]:
+    """The curves of Figure 1 by words, dataset and method; its epochs count from 0, ours are epochs trained."""
+    ours = table.assign(epoch=table["epoch"] + ONE_EPOCH_LATER)
+    return {
+        words: _tree(ours[ours["metric"] == metric], ["dataset", "method"], ("epoch", "value"), several=True)
+        for words, metric in PUBLISHED_CURVES.items()
+    }
 
 
 def _pits(results: ProtocolResults, had: pd.Series) -> dict[str, Any]:

@@ -4,7 +4,7 @@ const DATA = JSON.parse(document.getElementById("data").textContent);
 const state = {};
 const COLUMNS = ["mean", "standard_error", "difference", "difference_standard_error", "relative", "cohens_d"]; // of a cell
 const COLOURS = { BASE: "#6b737c", "BASE-TRAIN": "#a0762a", QRC: "#d98300", QREGC: "#009e73", QRTC: "#2b86c5", QRT: "#56b4e9" };
-const PUBLISHED = "main"; // experiment of which the paper publishes values of single datasets
+const MAIN = ["main", "regularised"]; // experiments of the main comparison
 const BEST = "#2e9c74", WORST = "#d3543c";
 
 const study = () => DATA.protocols[state.protocol];
@@ -102,12 +102,16 @@ function values(method) {
   return rows.map((row) => [row[0], row[at]]).filter(([, value]) => value !== null);
 }
 
+// The name of a method in the main comparison, if it is one of its methods.
+function inMain(method) {
+  const [experiment, name] = comparison().keys[method].split("/");
+  return MAIN.includes(experiment) ? name : undefined;
+}
+
 // The published difference to BASE of a method, if the comparison shows this very method.
 function theirs(method) {
   const { keys, baseline } = comparison();
-  const [experiment, name] = keys[method].split("/");
-  const comparable = state.metric === "NLL" && experiment === PUBLISHED && keys[baseline] === `${PUBLISHED}/BASE`;
-  return comparable ? DATA.published[name]?.[state.dataset] : undefined;
+  return state.metric === "NLL" && keys[baseline] === "main/BASE" ? DATA.published[inMain(method)]?.[state.dataset] : undefined;
 }
 
 function splits() {
@@ -149,12 +153,13 @@ function about(published) {
 }
 
 function published() {
-  const own = Object.entries(DATA.protocols).map(([protocol, one]) => ({ setting: protocol, now: one.differences[state.method]?.[state.dataset], of: protocol }));
+  const method = inMain(state.method);
+  const own = Object.entries(DATA.protocols).map(([protocol, one]) => ({ setting: protocol, now: one.differences[method]?.[state.dataset], of: protocol }));
   const changed = Object.entries(DATA.protocols).flatMap(([protocol, one]) => Object.entries(one.switches).map(([name, { values }]) => {
-    const [before, , after, error] = values[state.method]?.[state.dataset] ?? [];
+    const [before, , after, error] = values[method]?.[state.dataset] ?? [];
     return { setting: `${protocol}.${name}`, now: after === undefined ? undefined : [after, error], before, of: protocol };
   }));
-  const paper = DATA.published[state.method]?.[state.dataset];
+  const paper = DATA.published[method]?.[state.dataset];
   const rows = [{ setting: "published", now: paper, of: "published" }, ...own, ...changed].filter((row) => row.now);
   if (!rows.length) return show("published", words(`No difference of ${state.method} to BASE on this dataset: there are differences of the methods of the main comparison on datasets with continuous targets.`));
   const tone = { domain: ["published", ...Object.keys(DATA.protocols)], range: ["currentColor", "#2b86c5", "#d98300"] };
@@ -178,12 +183,12 @@ function switched() {
   const own = study().differences;
   const methods = Object.keys(own).filter((method) => state.dataset in own[method]);
   const here = state.protocol === "released" ? ["As released", side.released, "As the paper has it", side.paper] : ["As the paper has it", side.paper, "As released", side.released];
-  const meaning = element("dl", {}, element("dt", {}, `Without (${here[0].toLowerCase()})`), element("dd", {}, here[1]), element("dt", {}, `Changed (${here[2].toLowerCase()})`), element("dd", {}, here[3]));
+  const meaning = element("dl", {}, element("dt", {}, `Without (${here[0].toLowerCase()})`), element("dd", {}, here[1]), element("dt", {}, `Changed (${here[2].toLowerCase()})`), element("dd", {}, here[3]), element("dt", {}, "Why it matters"), element("dd", {}, side.why));
   const content = [meaning];
   const starts = new Set();
   const ran = (method) => found.datasets[method]?.includes(state.dataset);
   if (!methods.some(ran)) {
-    content.push(words(Object.keys(found.datasets).length ? `It was not run on ${state.dataset}, or the dataset is not of the main comparison.` : "No method of the main comparison was run this way."));
+    content.push(words(Object.keys(found.datasets).length ? methods.length ? `It was not run on ${state.dataset}.` : `There are differences of datasets with continuous targets, and ${state.dataset} is none.` : "No method of the main comparison was run this way."));
   } else {
     const rows = methods.map((method) => {
       const changed = found.values[method]?.[state.dataset];
@@ -196,8 +201,8 @@ function switched() {
     const seeds = starts.size ? `; where it changes, means over ${listed([...starts].map(String))} random start${starts.size === 1 && starts.has(1) ? "" : "s"}` : "";
     content.push(element("div", { className: "scroll" }, element("table", { className: "values" }, element("caption", {}, `Test NLL minus that of BASE on ${state.dataset}, ± standard error over splits${seeds}`), element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows))));
   }
-  const most = Object.entries(found.values[state.method] ?? {}).map(([dataset, [before, , after]]) => [dataset, Math.abs(after - before)]);
-  if (most.length) content.push(element("p", { className: "soft" }, `${state.method} changes most on `, ...datasets(most.sort((a, b) => d3.descending(a[1], b[1])).slice(0, 5).map(([dataset]) => dataset), "switch"), "."));
+  const most = Object.entries(found.values[inMain(state.method)] ?? {}).map(([dataset, [before, , after]]) => [dataset, Math.abs(after - before)]);
+  if (most.length) content.push(element("p", { className: "soft" }, `${inMain(state.method)} changes most on `, ...datasets(most.sort((a, b) => d3.descending(a[1], b[1])).slice(0, 5).map(([dataset]) => dataset), "switch"), "."));
   if (found.verdicts.length) {
     const badge = (verdict) => element("td", { className: `verdict ${verdict.replaceAll(" ", "-")}` }, verdict);
     const rows = found.verdicts.map(([id, before, after]) => element("tr", {}, element("th", { scope: "row" }, id), element("td", { className: "claim-words" }, DATA.claims[id]), badge(before), badge(after)));
@@ -215,20 +220,24 @@ function curves() {
   const methods = Object.keys(found);
   const rows = Object.entries(found).flatMap(([method, { whole, points }]) => points.map(([epoch, mean, error]) => ({ method, epoch, mean, error, whole: epoch <= whole, tail: epoch >= whole })));
   const solid = rows.filter((row) => row.whole);
+  const theirs = Object.entries(DATA.published_curves[state.part]?.[state.dataset] ?? {}).flatMap(([method, points]) => points.map(([epoch, mean]) => ({ method, epoch, mean })));
   const means = (solid.length ? solid : rows).map((row) => row.mean).sort(d3.ascending);
-  const worst = d3.quantile(means, 0.97), best = d3.min(rows, (row) => row.mean);
+  // The first epochs are far above all others, and so may single ones be: neither sets the scale.
+  const best = d3.min(rows, (row) => row.mean), usual = d3.quantile(means, 0.97), late = 0.15 * d3.max(rows, (row) => row.epoch);
+  const worst = Math.max(usual, Math.min(d3.max(rows, (row) => (row.epoch > late ? row.mean : -Infinity)), 2 * usual - best));
   const ends = Object.entries(found).filter(([, { whole, points }]) => whole !== null && whole < points.at(-1)[0]).map(([method, { whole }]) => ({ method, whole }));
   show("curves", plot(`${state.part} per epoch`, {
     height: 300, marginLeft: 55, color: { legend: true, ...colours(methods) }, x: { label: "epoch →" },
-    y: { grid: true, label: `↑ ${state.part}`, domain: [best - 0.03 * (worst - best), worst], clamp: true },
+    y: { grid: true, label: `↑ ${state.part}`, domain: [best - 0.03 * (worst - best), worst] },
     marks: [
-      Plot.areaY(solid, { x: "epoch", y1: (row) => row.mean - row.error, y2: (row) => row.mean + row.error, fill: "method", fillOpacity: 0.15 }),
+      Plot.areaY(solid, { x: "epoch", y1: (row) => row.mean - row.error, y2: (row) => row.mean + row.error, fill: "method", fillOpacity: 0.15, clip: true }),
       Plot.ruleX(ends, { x: "whole", stroke: "method", strokeOpacity: 0.5, strokeDasharray: "2,3" }),
-      Plot.lineY(solid, { x: "epoch", y: "mean", stroke: "method", ariaDescription: "curve" }),
-      Plot.lineY(rows.filter((row) => row.tail), { x: "epoch", y: "mean", stroke: "method", strokeDasharray: "1,3", strokeOpacity: 0.7, ariaDescription: "tail" }),
+      Plot.lineY(solid, { x: "epoch", y: "mean", stroke: "method", clip: true, ariaDescription: "curve" }),
+      Plot.lineY(rows.filter((row) => row.tail), { x: "epoch", y: "mean", stroke: "method", strokeDasharray: "1,3", strokeOpacity: 0.7, clip: true, ariaDescription: "tail" }),
+      Plot.lineY(theirs, { x: "epoch", y: "mean", stroke: "method", strokeDasharray: "7,4", strokeOpacity: 0.8, strokeWidth: 1, clip: true, ariaDescription: "published" }),
       Plot.tip(rows, Plot.pointerX({ x: "epoch", y: "mean", stroke: "method" })),
     ],
-  }), element("p", { className: "soft beneath" }, `Means over splits with their standard error, of the standardised target.${ends.length ? ` Dotted from the epoch at which a first split has stopped early (${ends.map((one) => `${one.method}: ${one.whole}`).join(", ")}): fewer splits, so jumps there mean nothing.` : ""}`));
+  }), element("p", { className: "soft beneath" }, `Means over splits with their standard error, of the standardised target.${ends.length ? ` Dotted from the epoch at which a first split has stopped early (${ends.map((one) => `${one.method}: ${one.whole}`).join(", ")}): fewer splits, so jumps there mean nothing.` : ""} ${theirs.length ? "Dashed: the published curves (Figure 1)." : Object.keys(DATA.published_curves).length ? "The paper has no such curve of this dataset as numbers." : ""}`));
 }
 
 function calibration() {
@@ -265,7 +274,8 @@ function calibration() {
     return element("div", { className: "pair" }, bars, curve);
   });
   const chance = "Bands are pointwise: in each bin, and at each level, a calibrated model is inside with probability 95 %, so one of 20 bins is outside by chance.";
-  show("calibration", ...diagrams, element("p", { className: "soft beneath" }, `${one.splits} splits pooled: ${one.rows} PITs of published predictions, which tell as much as ${one.effective_rows} independent ones, because rows come back in the test sets of other splits. ${chance}`));
+  const none = keys[state.method] in found ? null : words(`There are no published predictions of ${state.method}, but of the methods of the main comparison.`);
+  show("calibration", none, ...diagrams, element("p", { className: "soft beneath" }, `${one.splits} splits pooled: ${one.rows} PITs of published predictions, which tell as much as ${one.effective_rows} independent ones, because rows come back in the test sets of other splits. ${chance}`));
 }
 
 function densities() {
