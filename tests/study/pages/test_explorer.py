@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +264,7 @@ def test_cells_are_links_that_the_keyboard_follows_to_the_views(browser: Browser
     explorer.browser.wait_until("state.dataset === 'Yacht' && state.method === 'QRC'")
     assert browser.evaluate("location.href") == address
     browser.wait_until("Math.abs(document.getElementById('splits').getBoundingClientRect().top) < 200")
+    assert browser.evaluate("document.activeElement === document.querySelector('#splits h2')")
     browser.evaluate("history.back()")
     browser.wait_until("state.dataset === 'space_ga' && state.method === 'QRTC'")
 
@@ -429,3 +431,15 @@ def test_address_holds_the_choice_and_the_view(browser: Browser, page: Path) -> 
     assert chosen == ["released", "Yacht", "PCE", "QRC", "sd", "1"]
     assert browser.evaluate("document.getElementById('choose-dataset').value") == "Yacht"
     assert 0 <= browser.evaluate("document.getElementById('curves').getBoundingClientRect().top") < 700
+
+
+@in_browser
+def test_explorer_within_another_page_draws_and_leads_to_its_views(browser: Browser, page: Path, folder: Path) -> None:
+    report = folder / "report.html"
+    report.write_text(f'<iframe srcdoc="{escape(page.read_text(encoding="utf-8"))}"></iframe>', encoding="utf-8")
+    browser.open(report)
+    inside = "document.querySelector('iframe').contentDocument"
+    browser.wait_until(f"{inside}.querySelectorAll('#ranks svg').length === 1")
+    browser.evaluate(f"{inside}.querySelector('#matrix tbody tr:last-child td:last-child a').click()")
+    browser.wait_until(f"{inside}.getElementById('choose-dataset').value === 'Yacht'")
+    assert browser.errors == []

@@ -42,9 +42,12 @@ const order = () => ({ by: state.sort.replace(/^-/, ""), down: state.sort.starts
 const address = (wanted) => `#${new URLSearchParams({ ...state, ...wanted })}`;
 const fromAddress = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 
+// Inside another page (a report that holds this one) there is no address.
+const remember = (how) => { if (window.self === window.top) history[how](null, "", address()); };
+
 function change(wanted) {
   settle(wanted);
-  history.replaceState(null, "", address());
+  remember("replaceState");
   draw();
 }
 
@@ -54,7 +57,7 @@ function lead(words, wanted, view) {
   link.onclick = (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    history.pushState(null, "", location.hash);
+    remember("pushState");
     change({ ...wanted, ...(view && { view }) });
     if (view) jump(view);
   };
@@ -66,6 +69,9 @@ function jump(name) {
   const bar = document.querySelector(".choices.main");
   const above = getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0;
   if (place.top < above || place.top + 120 > innerHeight) scrollBy({ top: place.top - above });
+  const heading = document.querySelector(`#${name} h2`); // where the keyboard goes on: the link was drawn anew
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
 }
 
 function start() {

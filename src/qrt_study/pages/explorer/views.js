@@ -88,7 +88,7 @@ function matrix() {
     return tr;
   });
   const top = view("matrix").querySelector(".scroll")?.scrollTop ?? 0;
-  const scroll = element("div", { className: "scroll", tabIndex: 0 }, element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...body)));
+  const scroll = element("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "All datasets" }, element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...body)));
   show("matrix", scroll);
   scroll.scrollTop = top;
   document.querySelector("#matrix .what").textContent =
@@ -273,7 +273,7 @@ function calibration() {
     });
     return element("div", { className: "pair" }, bars, curve);
   });
-  const chance = "Bands are pointwise: in each bin, and at each level, a calibrated model is inside with probability 95 %, so one of 20 bins is outside by chance.";
+  const chance = "Bands are pointwise: in each bin, and at each level, a calibrated model is inside with probability 95 %, so about one of 20 bins is outside by chance.";
   const none = keys[state.method] in found ? null : words(`There are no published predictions of ${state.method}, but of the methods of the main comparison.`);
   show("calibration", none, ...diagrams, element("p", { className: "soft beneath" }, `${one.splits} splits pooled: ${one.rows} PITs of published predictions, which tell as much as ${one.effective_rows} independent ones, because rows come back in the test sets of other splits. ${chance}`));
 }
