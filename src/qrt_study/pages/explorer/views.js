@@ -11,11 +11,11 @@ const study = () => DATA.protocols[state.protocol];
 const comparison = () => study().comparisons[state.comparison];
 const view = (name) => document.querySelector(`#${name} .view`);
 const text = (value, digits = 3) => (value === null || value === undefined ? "" : d3.format(`.${digits}~g`)(value).replace("-", "−"));
-const exactly = ([value, error]) => `${text(value, 5)} ± ${text(error, 5)}`;
-// A value with as many decimals as two digits of its error have.
+const exactly = ([value, error]) => `${text(value, 5)}${error === null ? "" : ` ± ${text(error, 5)}`}`;
+// A value with as many decimals as two digits of its error have; a single split has no error.
 function withError([value, error]) {
   const fixed = d3.format(`.${error > 0 ? Math.max(0, 1 - Math.floor(Math.log10(error))) : 3}f`);
-  return `${fixed(value).replace("-", "−")} ±\u00a0${fixed(error)}`;
+  return `${fixed(value).replace("-", "−")}${error === null ? "" : ` ±\u00a0${fixed(error)}`}`;
 }
 const listed = (names) => (names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`);
 const colours = (methods) => ({ domain: methods, range: methods.map((name, at) => COLOURS[name] ?? d3.schemeTableau10[at % 10]) });
@@ -24,7 +24,7 @@ const colour = (method) => { const { domain, range } = colours(comparison().meth
 const width = () => Math.max(300, Math.min(600, view("splits").clientWidth));
 // Room for names at the left of a plot, as far as its width allows.
 const margin = (names) => Math.min(0.48 * width(), 18 + 6.4 * d3.max(names, (name) => name.length));
-
+// As many ticks as have room beside the names.
 const ticks = (names) => Math.max(2, Math.round((width() - margin(names)) / 90));
 
 function element(name, properties = {}, ...content) {
