@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -443,3 +444,19 @@ def test_explorer_within_another_page_draws_and_leads_to_its_views(browser: Brow
     browser.evaluate(f"{inside}.querySelector('#matrix tbody tr:last-child td:last-child a').click()")
     browser.wait_until(f"{inside}.getElementById('choose-dataset').value === 'Yacht'")
     assert browser.errors == []
+
+
+@in_browser
+def test_study_of_a_single_split_without_differences_and_predictions_draws(browser: Browser, folder: Path) -> None:
+    whole = results(folder / "small", "paper", 8)
+    few = {name: getattr(whole, name).iloc[:0] for name in ("differences", "by_dataset", "pits")}
+    one_split = {0: whole.methods[0].query("split == 0")}
+    for curves in (folder / "small").glob("*/curves.csv"):
+        pd.read_csv(curves).assign(standard_error=np.nan).to_csv(curves, index=False)
+    small = replace(whole, methods=one_split, **few)
+    shown = explorer_data({"paper": small}, pd.DataFrame(), pd.DataFrame(), "a demonstration")
+    path = folder / "small.html"
+    path.write_text(explorer_page(shown, "a demonstration"), encoding="utf-8")
+    explorer = Explorer(browser, path, dataset="Yacht", method="QRTC")
+    assert explorer.titled("splits")
+    assert {name for name in VIEWS if explorer.texts(f"#{name} .nothing")} >= {"published", "switch", "calibration"}
