@@ -20,6 +20,7 @@ COMMANDS = {
     "predict": "results.prediction_job:predict",
     "score": "results.score_job:score",
     "condition": "results.conditional_job:condition",
+    "pits": "results.pit_job:pits",
     "compare": "figures.compare_job:compare",
     "judge": "verdicts.verdict_job:judge_study",
     "figure": "figures.figure_job:draw_figure",

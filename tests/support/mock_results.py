@@ -93,7 +93,7 @@ def mock_main_study(
     effects: Mapping[tuple[str, str], Effect] | None = None,
     splits: int = 5,
     seed: int = 0,
-    experiments: Mapping[str, Sequence[str]] = PAPER_METHODS | EXTENSIONS,
+    experiments: Mapping[str, Sequence[str]] = {**PAPER_METHODS, **EXTENSIONS},
 ) -> pd.DataFrame:
     """All experiments and methods; `effects` replaces single effects, the others are as in the paper."""
     methods: dict[tuple[str, str], Effect] = {

@@ -126,6 +126,24 @@ def test_published_predictions_are_scored_without_data_training_or_network(yacht
     assert planned(yacht, "scores") == {"score": 2, "collect": 2, "scores": 1}
 
 
+def test_explorer_is_drawn_from_published_predictions_where_there_are_some(yacht: Project) -> None:
+    archive = yacht.folder / "replication/results"
+    for folder, names in (("records", "Yacht.json"), ("networks", "Yacht.*"), ("times", "*.parquet")):
+        (archive / folder).mkdir(exist_ok=True)
+        for path in (ARCHIVE / folder).glob(names):
+            shutil.copy(path, archive / folder)
+    without = planned(yacht, "figures_published/explorer.html")
+    assert "pits" not in without
+    manifest = json.loads((archive / "manifest.json").read_text())
+    manifest.pop("record_sha256")
+    (archive / "predictions").mkdir()
+    (archive / "predictions/Yacht.parquet").write_bytes(b"predictions")
+    manifest["files"]["predictions/Yacht.parquet"] = "0" * 64
+    write_record(archive / "manifest.json", manifest)
+    assert planned(yacht, "results_published/pits.csv") == {"pits": 1}
+    assert planned(yacht, "figures_published/explorer.html") == without | {"pits": 1}
+
+
 @pytest.mark.parametrize("page", ["gains", "coverage"])
 def test_published_scores_are_drawn_and_nothing_is_trained_for_them(yacht: Project, page: str) -> None:
     archive = yacht.folder / "replication/results"

@@ -159,7 +159,10 @@ rule explorer:
     conda:
         ENVIRONMENT
     params:
-        code=code_version("pages/explorer", "plan", "published", "qrt/text"),
+        code=code_version(
+            *("pages/explorer", "pages/readings", "plan", "published", "qrt/text"),
+            "statistics/metrics",
+        ),
         study=facts(STUDY.scenario),
         protocols=DRAWN_PROTOCOLS,
     shell:

@@ -125,6 +125,31 @@ rule condition:
         " --out {output} 2>&1 | tee {log}"
 
 
+rule pits:
+    """PITs of the published predictions, counted: PIT histograms and reliability curves for the explorer."""
+    input:
+        files_of(STUDY.scenario).counted_predictions(),
+    output:
+        LAYOUT.pits,
+    log:
+        LAYOUT.log("pits"),
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(60),
+    params:
+        version=EVALUATION_VERSION,
+        code=code_version(
+            "results/pit_job",
+            "results/pit_table",
+            "results/predicted_network",
+            "qrt/estimator/diagnosis",
+        ),
+    shell:
+        "python -m qrt_study pits --predictions {input} --out {output} > {log} 2> >(tee -a {log} >&2)"
+
+
 rule scores:
     """The scores of every protocol in one table."""
     input:

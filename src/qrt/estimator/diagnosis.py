@@ -188,9 +188,8 @@ class Diagnosis:
 
     def _band(self, probability: npt.NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
         """Between which shares of the rows an event of this probability lies with probability BAND, at each point."""
-        tail = (1 - BAND) / 2
         rows = len(self) if self.weights is None else max(1, round(effective_rows(self.weights)))
-        return stats.binom.ppf(tail, rows, probability) / rows, stats.binom.ppf(1 - tail, rows, probability) / rows
+        return calibrated_band(probability, rows)
 
     def _draw_histogram(self, axes: Any) -> None:
         bins = self.pit_histogram()
@@ -215,6 +214,12 @@ class Diagnosis:
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="level", ylabel="share of PITs at or below", title="Reliability")
         axes.set_aspect("equal")
         axes.legend(frameon=False, fontsize=8, loc="upper left")
+
+
+def calibrated_band(probability: FloatArray, rows: int) -> tuple[FloatArray, FloatArray]:
+    """Between which shares of independent rows an event lies with probability BAND: each probability on its own."""
+    tail = (1 - BAND) / 2
+    return stats.binom.ppf(tail, rows, probability) / rows, stats.binom.ppf(1 - tail, rows, probability) / rows
 
 
 @one_thread()

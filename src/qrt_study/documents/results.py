@@ -10,6 +10,7 @@ from qrt_study.figures.kinds import KINDS
 from qrt_study.pages.changed_differences import CHANGED_DIFFERENCES
 from qrt_study.plan.config import load_study
 from qrt_study.plan.experiments import plan_study
+from qrt_study.results.pit_table import PITS
 from qrt_study.results.prediction_file import MOST, PRECISIONS
 from qrt_study.results.tables import TABLES
 from qrt_study.statistics import robustness
@@ -89,6 +90,7 @@ far rounding moves the mean of a metric over splits, in standard errors, at most
 logarithm of a weight), or else, where that would move a metric by more than {MOST:g} of its standard error, float16 or
 float32, network by network.
 """
+_COUNTED = "The PITs of published predictions on test rows under every protocol, counted for the explorer."
 _STATISTICS = """
 # Statistics
 
@@ -135,6 +137,7 @@ def documentation() -> str:
     )
     text += _on_disk()
     text += _PREDICTIONS
+    text += _table("pits.csv", PITS, about=_COUNTED)
     text += _STATISTICS
     for name, described in {name: columns for kind in KINDS.values() for name, columns in kind.tables.items()}.items():
         text += _table(f"{name}.csv", described)

@@ -84,6 +84,11 @@ class Layout:
         """A whole table (qrt_study.results.tables.TABLES)."""
         return f"{self.results}/{scenario}/{kind}.parquet"
 
+    @property
+    def pits(self) -> str:
+        """The PITs of published predictions, counted, of all protocols."""
+        return f"{self.results}/pits.csv"
+
     def comparison(self, scenario: str, name: str, file: str = "") -> str:
         """The folder with the numbers of a comparison, or a file there."""
         return f"{self.results}/{scenario}/comparisons/{name}" + (f"/{file}" if file else "")

@@ -209,7 +209,17 @@ class StudyFiles(StudyNetworks):
         """The files that the explorer is written from, of one protocol."""
         folders = [self.layout.comparison(self.study.scenario, name) for name in EXPLORED]
         methods = [path for seed in self.study.seeds for path in self.explorer_methods(seed)]
-        return {"comparisons": folders, "methods": methods, "differences": self.judged("differences.csv")}
+        return {
+            "comparisons": folders,
+            "methods": methods,
+            **{name: self.judged(f"{name}.csv") for name in ("differences", "verdicts")},
+            "by_dataset": [self.layout.figure(self.study.scenario, "disagreements_by_dataset", "csv")],
+            "pits": [self.layout.pits] if self.counted_predictions() else [],
+        }
+
+    def counted_predictions(self) -> list[str]:
+        """The published predictions whose PITs the explorer shows, one file for each dataset that has them."""
+        return [file for name in self.study.datasets if (file := self.published_predictions(name))]
 
     def explorer_methods(self, seed: int) -> list[str]:
         """The tuned methods of all experiments; of further random starts those of the main comparison."""
