@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from qrt import QRTRegressor
+import qrt
 from qrt.atomic import write_json
 from qrt.engine import mixture as gaussian
 from qrt.engine.calibration_map import CalibrationMap, fit_map
@@ -391,8 +391,8 @@ def fit_with_history_to_without() -> Ratio:
     y = x[:, :3].sum(axis=1) + generator.standard_normal(len(x)) * (1 + x[:, 3] ** 2)
     settings: dict[str, Any] = {"random_state": 0, "max_epochs": 30, "patience": 30}
     recorded, plain = best_seconds(
-        lambda: QRTRegressor(history=True, **settings).fit(x, y),
-        lambda: QRTRegressor(**settings).fit(x, y),
+        lambda: qrt.QRTRegressor(history=True, **settings).fit(x, y),
+        lambda: qrt.QRTRegressor(**settings).fit(x, y),
         repeats=3,
     )
     return Ratio(
