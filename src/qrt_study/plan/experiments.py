@@ -73,22 +73,12 @@ class Plan:
         return {name: family.on(self.x_scale) for name, family in self.families.items()}
 
 
-_PLANS: dict[str, Plan] = {}  # one job asks for the plans of a study, and of its other protocols, many times
-
-
 def plan_study(study: StudyConfig) -> Plan:
     """The experiments that the configuration asks for, and the families of networks they need.
 
     What a family trains depends on the grids only, not on which methods or base models are asked for: asking for less
     trains nothing, asking for more trains only what is new.
     """
-    key = repr(study)  # a study has dicts in it
-    if key not in _PLANS:
-        _PLANS[key] = _planned(study)
-    return _PLANS[key]
-
-
-def _planned(study: StudyConfig) -> Plan:
     by_model = {model: list(_experiments(model, study)) for model in BASE_MODELS}
     everything = [experiment for of_model in by_model.values() for experiment in of_model]
     members = _members(everything, study)

@@ -91,22 +91,17 @@ class Tuning:
         """The choice on each dataset and seed, from all rows of the method's networks."""
         rows = rows[self._as_the_protocol_has_it(rows, method, protocol)]
         several_lambdas = len({network.alpha for network in method.networks}) > 1
-        rows_of = pd.Series(rows).groupby(self._codes(rows)).indices
         parts = []
         for place, candidates in self._candidates(rows, protocol).items():
             if len(candidates) < len(set(method.networks)):
                 continue  # a choice among part of the grid would be another method
             choice = choose(candidates, lambda_over_pairs=protocol.regularisation_choice == "pairs")
-            ours = rows[rows_of[place * len(self._rows_of_network) + choice.number]]
+            ours = rows[(self._place[rows] == place) & (self._network[rows] == choice.number)]
             ours = ours[np.argsort(self._split[ours], kind="stable")]
             strength = abs(choice.alpha) if several_lambdas else np.nan
             parts.append(_Chosen(ours, np.full(len(ours), choice.bandwidth), np.full(len(ours), strength)))
         nothing = _Chosen(np.array([], dtype=int), np.array([]), np.array([]))
         return _Chosen(*map(np.concatenate, zip(nothing, *parts, strict=True)))
-
-    def _codes(self, rows: Rows) -> Rows:
-        """One number for dataset, seed and network of each of these rows."""
-        return self._place[rows] * len(self._rows_of_network) + self._network[rows]
 
     def _as_the_protocol_has_it(self, rows: Rows, method: Method, protocol: Protocol) -> npt.NDArray[np.bool_]:
         """Which rows are as the protocol has them: trained, built on, post-hoc map and its bandwidth."""
@@ -129,7 +124,7 @@ class Tuning:
         """The candidates of each dataset and seed, in the order in which the rows have them."""
         batched = "_batched" if protocol.metric_rows == "batches" else ""  # row 12
         metrics = [f"{name}{batched}" for name in ("val_nll", f"val_pce_{protocol.pce}", "val_crps_wis")]
-        codes = self._codes(rows)
+        codes = self._place[rows] * len(self._rows_of_network) + self._network[rows]
         values = {"code": codes, "ok": self._ok[rows]} | {name: self._numbers[name][rows] for name in metrics}
         means = pd.DataFrame(values).groupby("code", sort=False).mean()
         _, first = np.unique(codes, return_index=True)
