@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
@@ -24,16 +25,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
+import qrt
 from qrt.atomic import write_json
+from qrt.engine import mixture as gaussian
 from qrt.engine.calibration_map import CalibrationMap, fit_map
 from qrt.engine.evaluation import evaluate, evaluate_chains, evaluate_many_rows, post_hoc_maps
 from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture import GaussianMixture
-from qrt.engine.predictive import PredictiveDistribution, log_densities_and_pits, predictive_from_outputs
+from qrt.engine.predictive import (
+    PredictiveDistribution,
+    _levels_of_the_mixture,
+    log_densities_and_pits,
+    predictive_from_outputs,
+    quantiles_of_chains,
+)
 from qrt.engine.quadrature import crps_and_moments
 from qrt.engine.reflected_density import own_log_density, pairwise_log_density
 from qrt.engine.registry import MapName
 from qrt.engine.resnet import BLOCKS, INNER_WIDTH, WIDTH
+from qrt.engine.scores import LEVELS
 from qrt.engine.split import SplitData
 from qrt.engine.stack import Stack
 from qrt.engine.trainer import TrainingSettings, Variant, build_network, train_stack
@@ -89,7 +99,11 @@ def main() -> None:
         chains_of_ten_components,
         cost_of_components,
         exact_to_tabulated_maps,
+        quantiles_apart_to_together,
         records_to_steps,
+        fit_with_history_to_without,
+        base_apart_to_together,
+        small_base_apart_to_together,
         evaluation_to_training,
         memory,
     ):
@@ -344,6 +358,73 @@ def cost_of_components() -> Ratio:
         10 / 3,
         f"{ten * 1e3:.0f} and {three * 1e3:.0f} ms, 820 rows; 3.3 is linear, 11 is quadratic",
     )
+
+
+def quantiles_apart_to_together() -> Ratio:
+    mixture, chains, y = thirteen_chains(3, 820)
+    crps_and_moments(mixture, chains, y)  # makes the tables of the maps
+
+    def apart() -> None:
+        for chain in chains:
+            levels = LEVELS
+            for calibration_map in reversed(chain):
+                levels = calibration_map.inverse(levels)
+            gaussian.quantile(mixture, levels)
+
+    def together() -> None:
+        _levels_of_the_mixture.cache_clear()
+        quantiles_of_chains(mixture, chains, LEVELS)
+
+    separate, at_once = best_seconds(apart, together, repeats=5)
+    return Ratio(
+        "19 quantiles under 13 chains apart / together",
+        separate / at_once,
+        "at least",
+        1.5,
+        f"{separate * 1e3:.0f} and {at_once * 1e3:.0f} ms, 820 rows; maps inverted from scratch / by their tables",
+    )
+
+
+def fit_with_history_to_without() -> Ratio:
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((1300, 6))
+    y = x[:, :3].sum(axis=1) + generator.standard_normal(len(x)) * (1 + x[:, 3] ** 2)
+    settings: dict[str, Any] = {"random_state": 0, "max_epochs": 30, "patience": 30}
+    recorded, plain = best_seconds(
+        lambda: qrt.QRTRegressor(history=True, **settings).fit(x, y),
+        lambda: qrt.QRTRegressor(**settings).fit(x, y),
+        repeats=3,
+    )
+    return Ratio(
+        "QRTRegressor.fit with history / without",
+        recorded / plain,
+        "at least",
+        1.1,
+        f"{recorded:.2f} and {plain:.2f} s, 1,300 rows, 30 epochs; only who asks for it pays",
+    )
+
+
+def base_apart_to_together(rows: int = BATCH * 10, count: int = 10, most: float = 1.1) -> Ratio:
+    data = generated(rows, FEATURES, validation=max(20, rows // 7))
+
+    def apart() -> None:
+        for seed in (0, 1):
+            train_stack(data, [BASE], epochs(count), seed)
+
+    separate, together = best_seconds(
+        apart, lambda: train_stack(data, [BASE, BASE], epochs(count), 0, seeds=[0, 1]), repeats=5
+    )
+    return Ratio(
+        f"two networks on rows of their own apart / as a stack, {rows} rows",
+        separate / together,
+        "at most",
+        most,
+        "all that one stack of BASE and BASE-TRAIN could gain: below this it is not worth its code",
+    )
+
+
+def small_base_apart_to_together() -> Ratio:
+    return base_apart_to_together(135, 200, 1.3)
 
 
 def exact_to_tabulated_maps() -> Ratio:

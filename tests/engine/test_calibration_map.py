@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 from torch import Tensor
 
-from qrt.engine.calibration_map import CalibrationMap, fit_map, reflected_map
+from qrt.engine.calibration_map import CalibrationMap, KernelMap, fit_map, fit_maps, reflected_map
 from qrt.engine.kernel import kernel_scale
 from qrt.engine.registry import MAP_NAMES, MapName
 from qrt.errors import UserError
@@ -130,6 +130,35 @@ def test_inverse_of_a_kernel_map_inverts_it(name: MapName, kind: str, bandwidth:
     assert (points.diff() >= 0).all()
     low, high = fitted.cdf(torch.tensor([0.0, 1.0]))
     assert fitted.cdf(points).numpy() == pytest.approx(levels.clamp(low, high).numpy(), rel=0, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", KERNEL_MAPS)
+@pytest.mark.parametrize("kind", PIT_KINDS)
+@pytest.mark.parametrize("bandwidth", [1e-4, 0.01, 0.1, 1.0])
+def test_inverse_by_table_is_the_inverse(name: MapName, kind: str, bandwidth: float) -> None:
+    fitted = fit_map(name, some_pits(kind), bandwidth)
+    levels = torch.cat([torch.tensor([0.0, 1e-9]), torch.linspace(0.001, 1, 300)]).double()
+    by_table, expected = fitted.inverse(levels, by_table=True), fitted.inverse(levels)
+    # Where the map is flat, points apart have the same level.
+    same = (by_table - expected).abs() <= 1e-12
+    flat = (fitted.cdf(by_table) - fitted.cdf(expected)).abs() <= 1e-15
+    assert bool((same | flat).all())
+
+
+@pytest.mark.parametrize("kind", PIT_KINDS)
+@pytest.mark.parametrize("bandwidth", [0.01, 0.1, 1.0])
+def test_trunc_built_on_kde_is_that_of_its_own(kind: str, bandwidth: float) -> None:
+    pits, points = some_pits(kind), torch.linspace(0, 1, 203, dtype=torch.float64)
+    alone = fit_map("TRUNC", pits, bandwidth)
+    fitted = fit_maps(("TRUNC", "KDE"), pits, bandwidth, "variance")
+    together = fitted["TRUNC"]
+    assert isinstance(together, KernelMap)
+    assert (list(fitted), alone.plain, together.plain) == (["TRUNC", "KDE"], None, fitted["KDE"])
+    by_plain = together.from_plain(*fitted["KDE"].log_density_and_cdf(points))
+    tables = (one.tabulated_log_density_and_cdf(points) for one in (alone, together))
+    for found, expected in ((by_plain, alone.log_density_and_cdf(points)), tables):
+        torch.testing.assert_close(found[0], expected[0], rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(found[1], expected[1], rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("kind", PIT_KINDS)

@@ -10,8 +10,15 @@ from torch import Tensor
 
 from qrt.engine import mixture as gaussian
 from qrt.engine.calibration_error import pce_levels, pce_sorted
-from qrt.engine.calibration_map import CalibrationMap, fit_map
-from qrt.engine.evaluation import diverged, evaluate, evaluate_chains, evaluate_many_rows, post_hoc_maps
+from qrt.engine.calibration_map import CalibrationMap, fit_map, fit_maps
+from qrt.engine.evaluation import (
+    calibration_pits,
+    diverged,
+    evaluate,
+    evaluate_chains,
+    evaluate_many_rows,
+    post_hoc_maps,
+)
 from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture import GaussianMixture
 from qrt.engine.predictive import PredictiveDistribution, predictive_from_outputs
@@ -194,15 +201,27 @@ def chains_of_a_network() -> list[tuple[CalibrationMap, ...]]:
 
 
 @pytest.mark.parametrize("components", [1, 10])
-def test_metrics_of_a_chain_do_not_depend_on_the_others_to_the_last_bit(components: int) -> None:
+def test_metrics_of_a_chain_depend_on_the_others_by_rounding_only(components: int) -> None:
     mixture, y = predictive_from_outputs(some_outputs(2, components)).mixture, some_targets(3)
     chains = chains_of_a_network()
     together = evaluate_chains(mixture, chains, y)
     backwards = evaluate_chains(mixture, chains[::-1], y)[::-1]
     for maps, found, other in zip(chains, together, backwards, strict=True):
         alone = evaluate(PredictiveDistribution(mixture, maps), y)
-        # As texts, since NaN is not equal to itself.
-        assert repr(found) == repr(alone) == repr(other)
+        assert found == pytest.approx(alone, rel=1e-12, nan_ok=True)
+        assert found == pytest.approx(other, rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("below", [(), ("REFL",), ("KDE",)])
+def test_metrics_of_trunc_are_the_same_with_and_without_the_work_of_kde(below: tuple[MapName, ...]) -> None:
+    predictive, y = predictive_from_outputs(some_outputs(2)), some_targets(3)
+    inner = tuple(fit_map(name, torch.rand(200, generator=torch.Generator().manual_seed(7))) for name in below)
+    pits = calibration_pits(predictive_from_outputs(some_outputs(0), maps=inner), some_targets(1))
+    alone = [(*inner, fit_map(name, pits, 0.2, "scale")) for name in ("TRUNC", "KDE")]
+    shared = [(*inner, one) for one in fit_maps(("TRUNC", "KDE"), pits, 0.2, "scale").values()]
+    for evaluated in (evaluate_chains, evaluate_many_rows):
+        for one, other in zip(*(evaluated(predictive.mixture, chains, y) for chains in (alone, shared)), strict=True):
+            assert one == pytest.approx(other, rel=1e-9, nan_ok=True)
 
 
 def test_metrics_on_many_rows_are_close_to_the_exact_ones() -> None:

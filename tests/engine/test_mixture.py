@@ -157,6 +157,7 @@ def test_quantiles_of_one_component_are_exact_into_both_tails() -> None:
     assert quantiles[0].numpy() == pytest.approx(stats.norm.ppf(levels.numpy(), 3.0, 0.5), rel=1e-12)
 
 
+@pytest.mark.parametrize("repeats", [1, 10], ids=["few levels", "so many that F is tabulated"])
 @pytest.mark.parametrize(
     ("means", "scales", "weights"),
     [
@@ -166,10 +167,10 @@ def test_quantiles_of_one_component_are_exact_into_both_tails() -> None:
     ],
 )
 def test_quantiles_of_awkward_mixtures_agree_with_root_finding(
-    means: list[float], scales: list[float], weights: list[float]
+    means: list[float], scales: list[float], weights: list[float], repeats: int
 ) -> None:
     mixture = one_mixture(means, scales, weights)
-    levels = torch.tensor([0.001, 0.05, 0.3, 0.55, 0.7, 0.95, 0.999], dtype=torch.float64)
+    levels = torch.tensor([0.001, 0.05, 0.3, 0.55, 0.7, 0.95, 0.999], dtype=torch.float64).repeat(repeats)
     found = gaussian.quantile(mixture, levels)[0].tolist()
     low, high = min(means) - 40 * max(scales), max(means) + 40 * max(scales)
     for level, value in zip(levels.tolist(), found, strict=True):
@@ -177,6 +178,18 @@ def test_quantiles_of_awkward_mixtures_agree_with_root_finding(
             lambda y, p=level: scipy_cdf(mixture, 0, y) - p, low, high, xtol=1e-13, rtol=1e-14, maxiter=500
         )
         assert value == pytest.approx(expected, rel=1e-10, abs=1e-11)
+
+
+@pytest.mark.parametrize("components", [1, 3, 10])
+@pytest.mark.parametrize(("spread", "narrow"), [(1.5, 1.0), (6.0, 1.0), (1.5, 1e-3)])
+def test_quantiles_at_many_levels_are_those_at_few(components: int, spread: float, narrow: float) -> None:
+    mixture = some_mixture(components=components, spread=spread)
+    mixture = mixture._replace(scales=mixture.scales * narrow)
+    tails = torch.tensor([0.0, 1e-300, 1e-12, 2.0**-30, 1e-7, 1e-5, 1 - 1e-5, 1 - 2.0**-30, 1.0], dtype=torch.float64)
+    levels = torch.cat([tails, torch.linspace(0.001, 0.999, 230, dtype=torch.float64)])
+    few = torch.cat([gaussian.quantile(mixture, some) for some in levels.split(10)], dim=1)
+    # Between narrow components F is so flat that rounding moves a quantile by up to 1e-11.
+    torch.testing.assert_close(gaussian.quantile(mixture, levels), few, rtol=1e-10, atol=1e-10)
 
 
 def test_quantiles_of_a_mixture_are_as_exact_in_the_upper_tail_as_in_the_lower() -> None:

@@ -15,9 +15,8 @@ from qrt.engine.calibration_map import reflected_map
 from qrt.engine.kernel import KernelWidth, kernel_scale
 from qrt.engine.reflected_density import (
     SAFE_DENSITY,
+    ReflectedMaps,
     log_density,
-    log_density_and_cdf_value,
-    log_density_value,
     own_log_density,
     pairwise_log_density,
     uses_series,
@@ -127,10 +126,10 @@ def test_choice_between_series_and_pairwise_formula_does_not_show(points: int, c
 def test_cdf_without_gradient_is_that_of_the_fitted_map(scale: float, kind: str, centres: int) -> None:
     ends = torch.tensor([[0.0, 1.0]], dtype=torch.float64)
     x, z = torch.cat([pits("uniform"), ends], dim=1), pits(kind, centres)
-    log_phi, cdf = log_density_and_cdf_value(x.float(), z.float(), scale)
+    log_phi, cdf = ReflectedMaps(z.float(), scale).log_density_and_cdf(x.float())
     expected = reflected_map(z[0], scale).cdf(x[0])
     assert float((cdf[0] - expected).abs().max()) < 1e-6
-    assert torch.equal(log_phi, log_density_value(x.float(), z.float(), scale))
+    assert torch.equal(log_phi, ReflectedMaps(z.float(), scale).log_density(x.float()))
 
 
 @pytest.mark.usefixtures("series_everywhere")
@@ -179,7 +178,7 @@ def test_tiny_densities_far_from_all_centres_keep_their_digits_and_gradients(ban
     torch.testing.assert_close(value.double(), expected, rtol=2e-5, atol=1e-4)
     for found, gradient in zip(vjp(weight.float()), expected_gradients, strict=True):
         assert relative_error(found, gradient) < 1e-4
-    torch.testing.assert_close(log_density_value(*single, scale), value)
+    torch.testing.assert_close(ReflectedMaps(single[1], scale).log_density(single[0]), value)
 
 
 def test_networks_of_a_stack_do_not_touch_each_other() -> None:

@@ -183,6 +183,13 @@ def test_pce_over_sorted_pits_of_uniform_pits_has_the_size_order_statistics_give
     assert found.mean().item() == pytest.approx(expected, abs=4 * found.std().item() / math.sqrt(repeats))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pce_of_several_networks_is_that_of_each(weighted: bool) -> None:
+    pits = torch.rand(5, 37, generator=torch.Generator().manual_seed(0)).double()
+    weights = torch.arange(37, dtype=torch.float64) if weighted else None
+    assert torch.equal(pce_levels(pits, weights), torch.stack([pce_levels(one, weights) for one in pits]))
+
+
 def test_pce_of_pits_at_one_end_is_one_half() -> None:
     for score in (pce_levels, pce_sorted):
         assert score(torch.zeros(40)).item() == pytest.approx(0.5, rel=1e-12)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -27,7 +27,7 @@ from qrt.engine.trainer import (
     training_map_rows,
 )
 from qrt.engine.training_step import TrainingStep
-from qrt.engine.validation import Validation
+from qrt.engine.validation import CurveData, Validation
 from qrt.engine.variant import EarlyStopping
 from qrt.errors import UserError
 from support.generated_splits import heteroscedastic, small_split, split_of
@@ -297,6 +297,30 @@ def test_curves_decompose_the_nll_and_agree_with_the_evaluation() -> None:
             plain = gaussian.log_density(predictive.mixture, y).mean()
             assert record.nll_base == pytest.approx(-float(plain), abs=2e-5)
     assert train_stack(data, [BASE], epochs(2), 0)[0].curves is None
+
+
+@pytest.mark.parametrize(("train", "seeds"), [(96, None), (2100, None), (96, range(len(EVERY_KIND)))])
+@pytest.mark.parametrize("early_stopping", ["nll", "objective"])
+def test_curves_are_the_same_whether_they_share_the_work_of_validation_or_not(
+    train: int, seeds: range | None, early_stopping: EarlyStopping, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, settings = small_split(train), epochs(2, record_curves=True, early_stopping=early_stopping)
+    shared = train_stack(data, EVERY_KIND, settings, 0, seeds=seeds)
+
+    def all_anew(validation: Validation, stack: Stack, training: CurveData) -> Any:
+        assert (training.columns is None) == (seeds is not None)
+        validation._seen = None
+        return curve_terms(validation, stack, replace(training, columns=None))
+
+    curve_terms = Validation.curve_terms
+    monkeypatch.setattr(Validation, "curve_terms", all_anew)
+    for one, other in zip(shared, train_stack(data, EVERY_KIND, settings, 0, seeds=seeds), strict=True):
+        assert one.curves is not None
+        assert other.curves is not None
+        assert len(one.curves) == len(other.curves) == 2
+        for found, expected in zip(one.curves, other.curves, strict=True):
+            assert (found.epoch, found.part) == (expected.epoch, expected.part)
+            assert astuple(found)[2:] == pytest.approx(astuple(expected)[2:], rel=1e-6, abs=1e-7)
 
 
 def test_qri_keeps_the_pits_of_the_initial_network_and_qrl_trains_its_centres() -> None:

@@ -212,7 +212,7 @@ def test_second_post_hoc_map_is_fitted_on_top_of_the_first() -> None:
 
 def test_members_are_pooled_and_the_first_is_the_network_of_a_single_one() -> None:
     x, y, _ = heteroscedastic(90)
-    pool = fast(method="QRC", members=3, posthoc_map="none").fit(x, y)
+    pool = fast(method="QRC", members=3, posthoc_map="none", history=True).fit(x, y)
     single = fast(method="QRC", posthoc_map="none").fit(x, y)
     members = []
     for network in pool.model_.networks:
@@ -532,7 +532,7 @@ def test_progress_is_told_on_standard_error_only_if_asked(capsys: pytest.Capture
 
 def test_history_has_the_curves_of_all_networks_in_the_units_of_the_target() -> None:
     x, y, _ = heteroscedastic(60)
-    model = fast(bandwidth=(0.05, 0.2), method="QRT").fit(x, 100 * y)
+    model = fast(bandwidth=(0.05, 0.2), method="QRT", history=True).fit(x, 100 * y)
     history = model.history_
     assert set(history["bandwidth"]) == {0.05, 0.2}
     assert set(history["part"]) == {"train", "validation"}
@@ -540,6 +540,15 @@ def test_history_has_the_curves_of_all_networks_in_the_units_of_the_target() -> 
     assert chosen["epoch"].tolist() == [2, 4, 6]
     selected = chosen[chosen["epoch"] == model.selected_epoch_].iloc[0]
     assert selected["nll"] == pytest.approx(model.validation_metrics_["nll"], abs=1e-4)
+
+
+def test_history_is_kept_where_asked_for_and_changes_no_prediction() -> None:
+    x, y, _ = heteroscedastic(60)
+    model = fast(method="QRT", history=True).fit(x, y)
+    with_history = model.predict(x)
+    assert model.history_["selected_epoch"].eq(model.selected_epoch_).all()
+    np.testing.assert_array_equal(model.set_params(history=False).fit(x, y).predict(x), with_history)
+    assert not hasattr(model, "history_")
 
 
 def test_fit_and_predict_leave_the_number_of_threads_as_it_was(fitted: QRTRegressor) -> None:

@@ -93,7 +93,7 @@ def test_validation_metrics_and_history_are_weighted() -> None:
     expected = model.diagnose(x[90:], y[90:], sample_weight=weights)
     for name in ("nll", "crps", "pce_levels", "coverage_90"):
         assert model.validation_metrics_[name] == pytest.approx(expected.metrics[name], abs=1e-5)
-    of_f = QRTRegressor(method="BASE-TRAIN", **FAST).fit(x[:60], y[:60], **sets)
+    of_f = QRTRegressor(method="BASE-TRAIN", history=True, **FAST).fit(x[:60], y[:60], **sets)
     curve = of_f.history_.query(f"part == 'validation' and epoch == {of_f.selected_epoch_}")
     assert curve["nll"].iloc[0] == pytest.approx(of_f.validation_metrics_["nll"], abs=1e-4)
 

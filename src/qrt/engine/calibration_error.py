@@ -7,29 +7,30 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from qrt.errors import UserError
 
 
 def pce_levels(pits: Tensor, weights: Tensor | None = None) -> Tensor:
-    """PCE as in the paper: mean over the levels j/101 of |level - share of PITs <= level|.
+    """PCE as in the paper: mean over the levels j/101 of |level - share of PITs <= level|, (...) for pits: (..., n).
 
     With weights: (n,) at least 0, the share of PITs is that of their weights.
     """
     ordered = _sorted_pits(pits)
     levels = torch.arange(1, 101, dtype=torch.float64) / 101
-    counts = torch.searchsorted(ordered, levels, right=True)
+    counts = torch.searchsorted(ordered, levels.repeat(*ordered.shape[:-1], 1), right=True)
     if weights is None:
-        shares = counts.double() / len(ordered)
+        shares = counts.double() / ordered.shape[-1]
     else:
-        up_to = torch.cat([weights.new_zeros(1), weights[pits.argsort()].cumsum(0)]).double()
-        shares = up_to[counts] / up_to[-1]
-    return (shares - levels).abs().mean()
+        up_to = weights[pits.argsort(dim=-1)].cumsum(dim=-1).double()
+        shares = pad(up_to, (1, 0)).gather(-1, counts) / up_to[..., -1:]
+    return (shares - levels).abs().mean(dim=-1)
 
 
 def pce_sorted(pits: Tensor) -> Tensor:
     """PCE as released: mean of |Z_(i) - i / (n + 1)| (docs/protocol.md, row 3)."""
-    ordered = _sorted_pits(pits)
+    ordered = _sorted_pits(pits.flatten())
     expected = torch.arange(1, len(ordered) + 1, dtype=torch.float64) / (len(ordered) + 1)
     return (ordered - expected).abs().mean()
 
@@ -37,8 +38,8 @@ def pce_sorted(pits: Tensor) -> Tensor:
 def _sorted_pits(pits: Tensor) -> Tensor:
     if pits.numel() == 0:
         raise UserError("the calibration error of no PITs is not defined: at least one row is needed")
-    pits = pits.detach().double().flatten()
+    pits = pits.detach().double()
     bad = ~((pits >= 0) & (pits <= 1))
     if bool(bad.any()):
         raise UserError(f"PITs must be numbers in [0, 1], but one is {pits[bad][0].item()}")
-    return pits.sort().values
+    return pits.sort(dim=-1).values

@@ -17,7 +17,8 @@ above 0.05.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -39,6 +40,7 @@ _FEW_PAIRS = 2**14  # of points and centres are computed one by one faster than 
 _CHUNK_POINTS = 128
 _CELLS_PER_SCALE = 10
 _MAX_CELLS = 2**16
+_CUBIC_STEPS = 4  # of Newton's method: the cubic's root is then as good as the cubic
 _SAFE_DENSITY = 1e-3  # of a map: below it, interpolation between values of Phi may lose digits of phi
 
 
@@ -53,6 +55,10 @@ class CalibrationMap(Protocol):
     def resolution(self) -> float:
         """Distance over which the map is smooth: the kernel's scale, 0 for step functions."""
 
+    @property
+    def plain(self) -> KernelMap | None:
+        """Of TRUNC the KDE map that it is by a shift and a factor, if that is known."""
+
     def cdf(self, points: Tensor) -> Tensor:
         """Phi(x) at `points` in [0, 1]."""
 
@@ -62,8 +68,11 @@ class CalibrationMap(Protocol):
     def log_density_and_cdf(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Both at once, for less than the cost of one after the other."""
 
-    def inverse(self, levels: Tensor) -> Tensor:
-        """Smallest x in [0, 1] with Phi(x) >= level, for levels in [0, 1]; 1 where no x reaches it."""
+    def inverse(self, levels: Tensor, *, by_table: bool = False) -> Tensor:
+        """Smallest x in [0, 1] with Phi(x) >= level, for levels in [0, 1]; 1 where no x reaches it.
+
+        `by_table`, the search starts from the table of `tabulated_cdf`: faster if that is needed anyway.
+        """
 
     def tabulated_cdf(self, points: Tensor) -> Tensor:
         """Phi(x) for very many points (any shape), to about 1e-7."""
@@ -95,18 +104,33 @@ def fit_map(
     return kernel_map(name, centres, kernel_scale(bandwidth, rows, width), weights)
 
 
+def fit_maps(
+    names: Iterable[MapName], pits: Tensor, bandwidth: float, width: KernelWidth
+) -> dict[MapName, CalibrationMap]:
+    """Calibration maps fitted to the same pits: (M,). TRUNC is built on KDE, so that they share most of their work."""
+    found = {name: fit_map(name, pits, bandwidth, width) for name in names}
+    if "TRUNC" in found and isinstance(plain := found.get("KDE"), KernelMap):
+        found["TRUNC"] = truncated(plain)
+    return found
+
+
 def kernel_map(name: MapName, centres: Tensor, scale: float, weights: Tensor | None = None) -> KernelMap:
     """KDE, TRUNC or REFL for sorted PITs, `centres`: (M,), and a kernel `scale` that is already known."""
     if name == "REFL":
         return reflected_map(centres, scale, weights)
     rows = _rows_of(centres, weights)
-    plain = KernelMap(name, centres, scale, 0.0, float(rows), weights)
+    plain = KernelMap("KDE", centres, scale, 0.0, float(rows), weights)
     if name == "KDE":
         return plain
     if name == "TRUNC":
-        at_zero, at_one = plain.cdf(torch.tensor([0.0, 1.0])).mul(rows).tolist()
-        return KernelMap(name, centres, scale, at_zero, at_one - at_zero, weights)
+        return replace(truncated(plain), plain=None)
     raise UserError(f"calibration map {name!r} is unknown: use one of {', '.join(MAP_NAMES)}")
+
+
+def truncated(plain: KernelMap) -> KernelMap:
+    """TRUNC, which is the `plain` KDE map on condition that its values are in [0, 1], with their work in common."""
+    at_zero, at_one = plain.cdf(torch.tensor([0.0, 1.0])).mul(plain.total).tolist()
+    return KernelMap("TRUNC", plain.centres, plain.scale, at_zero, at_one - at_zero, plain.weights, plain)
 
 
 def reflected_map(pits: Tensor, scale: float, weights: Tensor | None = None) -> KernelMap:
@@ -155,6 +179,7 @@ class StepMap:
     divisor: int | float
     weights: Tensor | None = None
     resolution: float = 0.0
+    plain: None = None
 
     def cdf(self, points: Tensor) -> Tensor:
         """Phi(x) at `points` in [0, 1]."""
@@ -177,7 +202,7 @@ class StepMap:
         """NaN, and Phi(x); exact here."""
         return self.log_density_and_cdf(points)
 
-    def inverse(self, levels: Tensor) -> Tensor:
+    def inverse(self, levels: Tensor, *, by_table: bool = False) -> Tensor:
         """The smallest PIT that reaches the level; 1 if none does (DCP above M / (M + 1)), 0 for level 0."""
         levels = _checked(levels, "levels")
         # The same quotients as in cdf, so that the two agree at the steps to the last bit.
@@ -196,6 +221,7 @@ class KernelMap:
     offset: float
     total: float
     weights: Tensor | None = None
+    plain: KernelMap | None = None
 
     @property
     def resolution(self) -> float:
@@ -214,7 +240,7 @@ class KernelMap:
         """Both at once: the kernels' densities and CDFs need the same exponentials."""
         return self._log_density_and_cdf(_checked(points, "points of a calibration map"))
 
-    def inverse(self, levels: Tensor) -> Tensor:
+    def inverse(self, levels: Tensor, *, by_table: bool = False) -> Tensor:
         """x in [0, 1] with Phi(x) = level; 0 or 1 where the map does not reach it, as at both ends of KDE."""
         levels = _checked(levels, "levels")
         at_zero, at_one = self._log_density_and_cdf(torch.tensor([0.0, 1.0], dtype=torch.float64))[1]
@@ -225,9 +251,27 @@ class KernelMap:
             log_density, cdf = self._log_density_and_cdf(x)
             return cdf - targets[which], log_density.exp()
 
+        if by_table:
+            lower, upper, start = self._cells_around(targets)
+        else:
+            lower, upper, start = torch.zeros_like(targets), torch.ones_like(targets), None
         result = (levels >= at_one).double()
-        result[inside] = increasing_root(gap, torch.zeros_like(targets), torch.ones_like(targets))
+        result[inside] = increasing_root(gap, lower, upper, start)
         return result
+
+    def _cells_around(self, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Brackets of the points with these Phi: (n,), and about the points themselves, from the table."""
+        cells = self._cells
+        # Values that are equal but for rounding may descend. The neighbouring cells are for rounding, too.
+        reached = self._table[0].cummax(dim=0).values
+        cell = (torch.searchsorted(reached, targets) - 1).clamp(0, cells - 1)
+        value, first, second, third = self._table[:, cell]
+        gap = targets - value
+        t = (gap / (first + second + third)).nan_to_num_(0.5).clamp_(0, 1)
+        for _ in range(_CUBIC_STEPS):
+            slope = first + t * (2 * second + 3 * third * t)
+            t = torch.where(slope > 0, t + (gap - t * (first + t * (second + t * third))) / slope, t).clamp_(0, 1)
+        return (cell - 1).clamp(min=0) / cells, (cell + 2).clamp(max=cells) / cells, (cell + t) / cells
 
     def tabulated_cdf(self, points: Tensor) -> Tensor:
         """Phi(x) for points of any shape in [0, 1], interpolated between exact values and slopes at a grid.
@@ -262,6 +306,12 @@ class KernelMap:
             log_density[tiny] = self._log_density_and_cdf(points.double()[tiny])[0]
         return log_density, self.tabulated_cdf(points.double())
 
+    def from_plain(self, log_density: Tensor, cdf: Tensor) -> tuple[Tensor, Tensor]:
+        """log phi and Phi of TRUNC by those of the `plain` map at the same points."""
+        assert self.plain is not None
+        ratio = self.plain.total / self.total
+        return log_density + math.log(ratio), (cdf * ratio).sub_(self.offset / self.total).clamp_(0, 1)
+
     def _place(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """The cell of each point: (n,), and where in it the point lies, from 0 to 1."""
         position = points * (self._table.shape[1] - 1)
@@ -275,6 +325,10 @@ class KernelMap:
     @cached_property
     def _table(self) -> Tensor:
         """Coefficients (4, cells + 1) of the cubic in each cell of a uniform grid; the last cell is x = 1."""
+        if self.plain is not None:
+            table = self.plain._table * (self.plain.total / self.total)
+            table[0].sub_(self.offset / self.total).clamp_(0, 1)
+            return table
         cells = self._cells
         log_density, value = self._log_density_and_cdf(torch.linspace(0, 1, cells + 1, dtype=torch.float64))
         slope = log_density.exp() / cells

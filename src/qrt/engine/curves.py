@@ -11,9 +11,9 @@ from torch import Tensor
 
 from qrt.engine.calibration_error import pce_levels
 from qrt.engine.random_streams import stream
-from qrt.engine.reflected_density import log_density_and_cdf_value
+from qrt.engine.reflected_density import ReflectedMaps
 from qrt.engine.stack import Stack
-from qrt.engine.validation import Validation, reflected_into_unit_interval
+from qrt.engine.validation import CurveData, Validation, reflected_into_unit_interval
 from qrt.engine.weights import drawn_rows, mean_over_rows
 
 CURVE_ROWS = 8192
@@ -41,32 +41,29 @@ def curve_rows(training_rows: int, seed: int, weights: Tensor | None = None) -> 
     return drawn_rows(training_rows, CURVE_ROWS, stream(seed, "curves"), weights)
 
 
-def curve_records(
-    stack: Stack, validation: Validation, training: tuple[Tensor, Tensor], epoch: int
-) -> list[list[CurveRecord]]:
+def curve_records(stack: Stack, validation: Validation, training: CurveData, epoch: int) -> list[list[CurveRecord]]:
     """The records of each network of the stack after so many epochs, on training rows and on validation rows."""
-    parts: tuple[tuple[Part, tuple[Tensor, Tensor]], ...] = (
-        ("train", training),
-        ("validation", (validation.x, validation.y)),
-    )
-    weights_of = {"train": None, "validation": validation.weights.validation}  # training rows are drawn by theirs
-    terms = [validation.terms(stack, x, y) for _, (x, y) in parts]
-    sizes = [len(y) for _, (_, y) in parts]
+    # Training rows are drawn by their weights.
+    weights_of: dict[Part, Tensor | None] = {"train": None, "validation": validation.weights.validation}
+    terms, maps = validation.curve_terms(stack, training)
+    sizes = [len(training.y), len(validation.y)]
     log_density, pits = (torch.cat(values, dim=1) for values in zip(*terms, strict=True))
     log_phi, recalibrated = torch.zeros_like(pits), pits.clone()
-    for one in validation.maps(stack):
+    for one in maps:
         networks = slice(one.group.first, one.group.last)
-        log_phi[networks], recalibrated[networks] = log_density_and_cdf_value(pits[networks], one.centres, one.scale)
+        log_phi[networks], recalibrated[networks] = one.reflected.log_density_and_cdf(pits[networks])
         if one.group.source == "learned":
             inside = reflected_into_unit_interval(one.centres).to(one.centres.dtype)
-            _, recalibrated[networks] = log_density_and_cdf_value(pits[networks], inside, one.scale)
+            _, recalibrated[networks] = ReflectedMaps(inside, one.scale).log_density_and_cdf(pits[networks])
     records: list[list[CurveRecord]] = [[] for _ in range(len(stack))]
     split = (values.double().split(sizes, dim=1) for values in (log_density, log_phi, recalibrated))
-    for (part, _), *values in zip(parts, *split, strict=True):
-        weights = weights_of[part]
+    for (part, weights), *values in zip(weights_of.items(), *split, strict=True):
         nlls, entropies = (-mean_over_rows(of_rows, weights) for of_rows in values[:2])
-        for number, (nll, entropy) in enumerate(zip(nlls.tolist(), entropies.tolist(), strict=True)):
+        pces, finite = torch.full_like(nlls, math.nan), nlls.isfinite()
+        if bool(finite.any()):
+            pces[finite] = pce_levels(values[2][finite], weights)
+        of_networks = zip(nlls.tolist(), entropies.tolist(), pces.tolist(), strict=True)
+        for number, (nll, entropy, pce) in enumerate(of_networks):
             weighted = stack.variants[number].alpha * entropy + 0.0  # never -0.0
-            pce = float(pce_levels(values[2][number], weights)) if math.isfinite(nll) else math.nan
             records[number].append(CurveRecord(epoch, part, nll + entropy, nll, weighted, pce))
     return records

@@ -14,7 +14,7 @@ from qrt.engine.calibration_error import pce_levels, pce_sorted
 from qrt.engine.calibration_map import CalibrationMap, fit_map
 from qrt.engine.kernel import KernelWidth
 from qrt.engine.mixture import GaussianMixture
-from qrt.engine.predictive import PredictiveDistribution, log_densities_and_pits
+from qrt.engine.predictive import PredictiveDistribution, log_densities_and_pits, quantiles_of_chains
 from qrt.engine.quadrature import CrpsAndMoments, crps_and_moments
 from qrt.engine.registry import METRICS, MapName
 from qrt.engine.scores import LEVELS, weighted_interval_score
@@ -39,8 +39,12 @@ def post_hoc_maps(
     Both readings of row 1 of docs/protocol.md, section 8: a predictive distribution without maps gives the paper's
     (one map on the PITs of F); one that has the training-time map already gives the released code's.
     """
-    y = _checked_targets(predictive.mixture, y)
-    return (*predictive.maps, fit_map(name, predictive.pit(y), bandwidth, width, weights))
+    return (*predictive.maps, fit_map(name, calibration_pits(predictive, y), bandwidth, width, weights))
+
+
+def calibration_pits(predictive: PredictiveDistribution, y: Tensor) -> Tensor:
+    """PITs (N,) of calibration rows y: (N,), to which a post-hoc map is fitted."""
+    return predictive.pit(_checked_targets(predictive.mixture, y))
 
 
 def evaluate(predictive: PredictiveDistribution, y: Tensor, weights: Tensor | None = None) -> dict[str, float]:
@@ -62,15 +66,17 @@ def evaluate_chains(
 ) -> list[dict[str, float]]:
     """What `evaluate` gives for N mixtures and targets y: (N,), under each of several chains of maps.
 
-    The numbers are those of one `evaluate` for each chain, to the last bit. What chains have in common is computed
-    once: log-densities and PITs of the mixture and of maps that they begin with, the grid of the quadrature.
+    The numbers are those of one `evaluate` for each chain, those from quantiles to rounding, all others to the last
+    bit. What chains have in common is computed once: log-densities and PITs of the mixture and of maps that they begin
+    with, the grid of the quadrature, the table that quantiles of the mixture start from.
     """
     y = _checked_targets(mixture, y)
     densities = log_densities_and_pits(mixture, chains, y)
     integrals = crps_and_moments(mixture, chains, y)
+    quantiles = quantiles_of_chains(mixture, chains, LEVELS)
     return [
-        _metrics(PredictiveDistribution(mixture, maps), y, *density, integral, weights=weights)
-        for maps, density, integral in zip(chains, densities, integrals, strict=True)
+        _metrics(PredictiveDistribution(mixture, maps), y, density, integral, of_chain, weights=weights)
+        for maps, density, integral, of_chain in zip(chains, densities, integrals, quantiles, strict=True)
     ]
 
 
@@ -92,13 +98,13 @@ def evaluate_many_rows(
 def _metrics(
     predictive: PredictiveDistribution,
     y: Tensor,
-    log_density: Tensor,
-    pit: Tensor,
+    density: tuple[Tensor, Tensor],
     integrals: CrpsAndMoments,
+    quantiles: Tensor,
     *,
     weights: Tensor | None,
 ) -> dict[str, float]:
-    quantiles = predictive.quantile(LEVELS)
+    log_density, pit = density
     low, median, high = quantiles[:, 0], quantiles[:, len(LEVELS) // 2], quantiles[:, -1]
     interval_scores = weighted_interval_score(quantiles, y)
     # Row 4 of docs/protocol.md, section 8: exact for a base model, else from the 19 quantiles.

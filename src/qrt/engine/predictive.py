@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from qrt.engine import mixture as gaussian
-from qrt.engine.calibration_map import CalibrationMap
+from qrt.engine.calibration_map import CalibrationMap, KernelMap
 from qrt.engine.mixture import GaussianMixture
 from qrt.errors import UserError
 
@@ -49,6 +49,18 @@ class PredictiveDistribution:
         return gaussian.quantile(self.mixture, _levels_of_the_mixture(self.maps, tuple(levels.tolist())))
 
 
+def quantiles_of_chains(
+    mixture: GaussianMixture, chains: Sequence[tuple[CalibrationMap, ...]], levels: Tensor
+) -> list[Tensor]:
+    """Quantiles (N, L) under each chain of maps at levels: (L,) in (0, 1), of the mixture for all chains at once.
+
+    The maps are inverted by their tables, which the quadrature needs as well.
+    """
+    asked = tuple(levels.tolist())
+    of_mixture = torch.cat([_levels_of_the_mixture(maps, asked, by_table=True) for maps in chains])
+    return list(gaussian.quantile(mixture, of_mixture).split(len(levels), dim=1))
+
+
 def log_densities_and_pits(
     mixture: GaussianMixture, chains: Sequence[tuple[CalibrationMap, ...]], y: Tensor, *, tabulated: bool = False
 ) -> list[tuple[Tensor, Tensor]]:
@@ -60,27 +72,31 @@ def log_densities_and_pits(
     found: dict[tuple[CalibrationMap, ...], tuple[Tensor, Tensor]] = {
         (): (gaussian.log_density(mixture, y), gaussian.cdf(mixture, y))
     }
-    for maps in chains:
-        for last, calibration_map in enumerate(maps):
-            if maps[: last + 1] in found:
-                continue
-            log_density, pit = found[maps[:last]]
-            log_phi, recalibrated = (
-                calibration_map.tabulated_log_density_and_cdf(pit)
-                if tabulated
-                else calibration_map.log_density_and_cdf(pit)
-            )
-            # Chain rule: the density of Phi o F is phi(F) f (paper, section 3.1, equation f_Z).
-            found[maps[: last + 1]] = log_density + log_phi, recalibrated
-    return [found[maps] for maps in chains]
+
+    def of_chain(maps: tuple[CalibrationMap, ...]) -> tuple[Tensor, Tensor]:
+        if maps not in found:
+            *below, top = maps
+            if isinstance(top, KernelMap) and top.plain is not None:
+                found[maps] = top.from_plain(*of_chain((*below, top.plain)))
+            else:
+                log_density, pit = of_chain(tuple(below))
+                both = top.tabulated_log_density_and_cdf if tabulated else top.log_density_and_cdf
+                log_phi, recalibrated = both(pit)
+                # Chain rule: the density of Phi o F is phi(F) f (paper, section 3.1, equation f_Z).
+                found[maps] = log_density + log_phi, recalibrated
+        return found[maps]
+
+    return [of_chain(maps) for maps in chains]
 
 
-@lru_cache(maxsize=1)  # validation and test rows of a model follow each other, and ask for the same levels
-def _levels_of_the_mixture(maps: tuple[CalibrationMap, ...], levels: tuple[float, ...]) -> Tensor:
+@lru_cache(maxsize=64)  # validation and test rows of a network follow each other, and ask for the same levels
+def _levels_of_the_mixture(
+    maps: tuple[CalibrationMap, ...], levels: tuple[float, ...], *, by_table: bool = False
+) -> Tensor:
     """The levels (L,) at which quantiles of the mixture are those of F' at `levels`."""
     found = torch.tensor(levels, dtype=torch.float64)
     for calibration_map in reversed(maps):
-        found = calibration_map.inverse(found)
+        found = calibration_map.inverse(found, by_table=by_table)
     return found
 
 

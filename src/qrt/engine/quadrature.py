@@ -48,8 +48,11 @@ def crps_and_moments(
     """CRPS, mean and standard deviation of N mixtures and targets y: (N,) under each chain of maps.
 
     Chains with the same break points share the grid and F on it, and chains that begin with the same maps share those.
-    What a chain gives does not depend, to the last bit, on the others.
+    TRUNC on top gives what the KDE map below it gives on condition of a finite value. What a chain gives does not
+    depend, to the last bit, on the others.
     """
+    asked = [(*maps[:-1], maps[-1].plain or maps[-1]) if maps else maps for maps in chains]
+    chains = list(dict.fromkeys(asked))
     groups: dict[int, list[int]] = {}
     for number, maps in enumerate(chains):
         groups.setdefault(_panels(min((m.resolution for m in maps), default=1.0)), []).append(number)
@@ -63,7 +66,8 @@ def crps_and_moments(
         parts = [_integrate(GaussianMixture(m, s, w), some, t, breaks) for m, s, w, t in chunks]
         for number, of_chain in zip(numbers, zip(*parts, strict=True), strict=True):
             found[number] = CrpsAndMoments(*(torch.cat(values) for values in zip(*of_chain, strict=True)))
-    return [found[number] for number in range(len(chains))]
+    by_chain = {maps: found[number] for number, maps in enumerate(chains)}
+    return [by_chain[maps] for maps in asked]
 
 
 def _panels(resolution: float) -> int:

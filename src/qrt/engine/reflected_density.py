@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 import torch
@@ -110,13 +110,52 @@ def log_density(points: Tensor, centres: Tensor, scale: float, formula: MapFormu
     return value, vjp
 
 
-def log_density_value(points: Tensor, centres: Tensor, scale: float) -> Tensor:
-    """log phi at other points without a gradient: (R, n) for points: (R, n) and centres: (R, N)."""
-    if not uses_series(scale, points.shape[1], centres.shape[1], points.dtype):
-        return pairwise_log_density(points, centres, scale)[0]
-    series = _series(scale, centres.shape[1], points.dtype)
-    density = series.waves(points).sums(series.coefficients(series.waves(centres).moments()))
-    return _log_of(density, points, centres, scale)
+@dataclass(frozen=True, eq=False)
+class ReflectedMaps:
+    """R maps with kernels of one `scale` around centres: (R, N), for values at other points without gradients.
+
+    What the series needs of the centres is computed once.
+    """
+
+    centres: Tensor
+    scale: float
+
+    def log_density(self, points: Tensor) -> Tensor:
+        """log phi: (R, n) at points: (R, n)."""
+        if not self._uses_series(points):
+            return pairwise_log_density(points, self.centres, self.scale)[0]
+        density = self._series.waves(points).sums(self._coefficients)
+        return _log_of(density, points, self.centres, self.scale)
+
+    def log_density_and_cdf(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """log phi and Phi, its CDF: (R, n) at points: (R, n).
+
+        The series of Phi is that of phi, term by term integrated from 0 to x. Good to 1e-6 in float32.
+        """
+        centres, scale = self.centres, self.scale
+        if not self._uses_series(points):
+            images = torch.cat([centres, -centres, 2 - centres], dim=-1).unsqueeze(-2)
+            kernels = (points.unsqueeze(-1) - images).div_(scale).sigmoid_().sum(dim=-1)
+            cdf = kernels / centres.shape[1] - 1
+            return pairwise_log_density(points, centres, scale)[0], cdf.clamp_(0, 1)
+        waves, coefficients = self._series.waves(points), self._coefficients
+        integrated = self._series.integral(coefficients)
+        cdf = torch.addcmul(waves.sums(integrated), points, coefficients[:, 0, :1].real)
+        cdf -= integrated.real.sum(dim=(1, 2)).unsqueeze(1)  # the waves at 0 are 1
+        # What the centres' images beyond 1 have below 0: nothing unless the kernel is wide.
+        cdf += torch.sigmoid((centres - 2) / scale).mean(dim=1, keepdim=True)
+        return _log_of(waves.sums(coefficients), points, centres, scale), cdf.clamp_(0, 1)
+
+    def _uses_series(self, points: Tensor) -> bool:
+        return uses_series(self.scale, points.shape[1], self.centres.shape[1], self.centres.dtype)
+
+    @property
+    def _series(self) -> _Series:
+        return _series(self.scale, self.centres.shape[1], self.centres.dtype)
+
+    @cached_property
+    def _coefficients(self) -> Tensor:
+        return self._series.coefficients(self._series.waves(self.centres).moments())
 
 
 def _log_of(density: Tensor, points: Tensor, centres: Tensor, scale: float) -> Tensor:
@@ -129,26 +168,6 @@ def _log_of(density: Tensor, points: Tensor, centres: Tensor, scale: float) -> T
         exact, _ = pairwise_log_density(points[network, point].unsqueeze(1), centres[network], scale)
         value[network, point] = exact.squeeze(1)
     return value
-
-
-def log_density_and_cdf_value(points: Tensor, centres: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-    """log phi and Phi, its CDF, at other points without gradients: (R, n) for points: (R, n) and centres: (R, N).
-
-    The series of Phi is that of phi, term by term integrated from 0 to x. Good to 1e-6 in float32.
-    """
-    if not uses_series(scale, points.shape[1], centres.shape[1], points.dtype):
-        images = torch.cat([centres, -centres, 2 - centres], dim=-1).unsqueeze(-2)
-        kernels = (points.unsqueeze(-1) - images).div_(scale).sigmoid_().sum(dim=-1)
-        cdf = kernels / centres.shape[1] - 1
-        return pairwise_log_density(points, centres, scale)[0], cdf.clamp_(0, 1)
-    series = _series(scale, centres.shape[1], points.dtype)
-    waves, coefficients = series.waves(points), series.coefficients(series.waves(centres).moments())
-    integrated = series.integral(coefficients)
-    cdf = torch.addcmul(waves.sums(integrated), points, coefficients[:, 0, :1].real)
-    cdf -= integrated.real.sum(dim=(1, 2)).unsqueeze(1)  # the waves at 0 are 1
-    # What the centres' images beyond 1 have below 0: nothing unless the kernel is wide.
-    cdf += torch.sigmoid((centres - 2) / scale).mean(dim=1, keepdim=True)
-    return _log_of(waves.sums(coefficients), points, centres, scale), cdf.clamp_(0, 1)
 
 
 def pairwise_log_density(points: Tensor, centres: Tensor, scale: float) -> tuple[Tensor, Vjp]:

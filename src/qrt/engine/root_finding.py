@@ -14,15 +14,16 @@ _EPS = torch.finfo(torch.float64).eps
 Increasing = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
-def increasing_root(function: Increasing, lower: Tensor, upper: Tensor) -> Tensor:
+def increasing_root(function: Increasing, lower: Tensor, upper: Tensor, start: Tensor | None = None) -> Tensor:
     """Where an increasing function crosses zero, for each of n problems: (n,) float64.
 
     `function(x, which)` gives value and derivative at x: (m,) of the problems numbered `which`: (m,);
     problems that are solved are not asked again. Newton's method inside the bracket `lower`, `upper`: (n,),
     with bisection wherever Newton leaves the bracket, meets a flat or non-finite derivative, or fails to
-    halve its step: no function can make it fail, a well-behaved one takes about five evaluations.
+    halve its step: no function can make it fail, a well-behaved one takes about five evaluations. `start`: (n,)
+    in the bracket is where it begins (default: in the middle).
     """
-    root = 0.5 * (lower + upper)
+    root = 0.5 * (lower + upper) if start is None else start.clone()
     span = upper - lower
     # What follows is kept for the problems that are not solved yet, the others are dropped from all of it.
     which, x, low, high, step_before = torch.arange(len(root)), root.clone(), lower, upper, span

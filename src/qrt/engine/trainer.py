@@ -157,7 +157,7 @@ class _Training:
         self.curve_data = None
         if settings.record_curves:
             chosen = curve_rows(len(x), seeds[0], self.weights.train)
-            self.curve_data = (x[chosen], y[chosen])
+            self.curve_data = self.validation.curve_data(chosen)
         self.finished: dict[int, TrainedNetwork] = {}
         self.progress = _Progress(len(variants), settings, log)
 

@@ -6,7 +6,8 @@ It is an NLL, or the training objective (docs/protocol.md, section 4 and row 18 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ from qrt.engine.kernel import kernel_scale
 from qrt.engine.mixture_terms import from_raw_outputs, mixture_terms
 from qrt.engine.network import Network, Tensors
 from qrt.engine.random_streams import rows_of_networks, stream
-from qrt.engine.reflected_density import log_density_value
+from qrt.engine.reflected_density import ReflectedMaps
 from qrt.engine.stack import MapGroup, Stack
 from qrt.engine.variant import TrainingSettings, Variant
 from qrt.engine.weights import RowWeights, drawn_rows, mean_over_rows
@@ -81,6 +82,39 @@ class GroupMap:
     centres: Tensor
     scale: float
 
+    @cached_property
+    def reflected(self) -> ReflectedMaps:
+        """The maps themselves."""
+        return ReflectedMaps(self.centres, self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class CurveData:
+    """The training rows of per-epoch records: x (n, features), y (n,).
+
+    `columns`: (n,) are their places among the rows that all maps are built from, followed by the rows numbered `rest`,
+    which are not among those. Both are None where maps have rows of each network's own or weighted ones.
+    """
+
+    x: Tensor
+    y: Tensor
+    columns: Tensor | None
+    rest: Tensor | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Work of the last validation, of the networks with these numbers, that records can use.
+
+    The networks' outputs (R, 3K, n) on validation rows; by a network's position those (3K, n) on the rows that all
+    maps are built from; maps. Outputs are the same bits for a row wherever it stands. PITs would not be.
+    """
+
+    numbers: list[int]
+    outputs: Tensor
+    on_map_rows: dict[int, Tensor] = field(default_factory=dict)
+    maps: list[GroupMap] = field(default_factory=list)
+
 
 class Validation:
     """Validation rows `x`: (n, features), `y`: (n,), and training rows that maps are built from."""
@@ -97,6 +131,8 @@ class Validation:
         self.settings = settings
         self.weights = weights
         self._training = training
+        self._seeds = tuple(dict.fromkeys(seeds))
+        self._seen: _Seen | None = None
         self._draws = {seed: stream(seed, "map of M rows at validation") for seed in seeds}
         standard = {seed: self._training_rows(map_rows(len(training[1]), seed, weights.train)) for seed in seeds}
         self._map_rows: dict[int | None, dict[int, Rows]] = {None: standard}  # by size, then by seed
@@ -104,11 +140,12 @@ class Validation:
     def values(self, stack: Stack) -> Tensor:
         """Each network's validation value: (R,) float64. Every call draws the rows of `map_rows_outside` again."""
         self._draw(stack)
-        log_density, pit = self.terms(stack, self.x, self.y, first_pit=stack.first_with_map)
+        seen = self._see(stack)
+        log_density, pit, _ = mixture_terms(from_raw_outputs(seen.outputs)[0], self.y, stack.first_with_map)
         values = -mean_over_rows(log_density.double(), self.weights.validation)
         weights = self._map_weights(stack)
-        maps = self.maps(stack, torch.nonzero(weights).flatten().tolist())
-        log_phi = self.log_map_density(stack, maps, pit)
+        seen.maps.extend(self.maps(stack, torch.nonzero(weights).flatten().tolist(), seen))
+        log_phi = self.log_map_density(stack, seen.maps, pit)
         values[stack.first_with_map :] -= weights[stack.first_with_map :] * mean_over_rows(
             log_phi.double(), self.weights.validation
         )
@@ -120,13 +157,7 @@ class Validation:
             return stack.alphas
         return (stack.alphas > 0).to(stack.alphas.dtype)
 
-    def terms(self, stack: Stack, x: Tensor, y: Tensor, first_pit: int = 0) -> tuple[Tensor, Tensor]:
-        """log f: (R, n) of rows x: (n, features), y: (n,), and PITs of the networks from `first_pit` on."""
-        outputs = outputs_in_parts(stack.network, stack.tensors(0, len(stack)), x)
-        log_density, pit, _ = mixture_terms(from_raw_outputs(outputs)[0], y, first_pit)
-        return log_density, pit
-
-    def maps(self, stack: Stack, positions: Sequence[int] | None = None) -> list[GroupMap]:
+    def maps(self, stack: Stack, positions: Sequence[int] | None = None, seen: _Seen | None = None) -> list[GroupMap]:
         """The maps of the networks at these positions (default: of all networks) as they are now.
 
         QRI and QRL have centres of their own. All other maps are built from training rows, also where training builds
@@ -139,7 +170,10 @@ class Validation:
                 networks_of.setdefault(self._size_outside(group.map_size), []).extend(range(group.first, group.last))
         pits: dict[int, Tensor] = {}
         for size, networks in networks_of.items():
-            pits |= zip(networks, _pits(stack, networks, self._map_rows[size]), strict=True)
+            outputs, y = _outputs(stack, networks, self._map_rows[size])
+            if seen is not None and size is None:
+                seen.on_map_rows.update(zip(networks, outputs, strict=True))
+            pits |= zip(networks, mixture_terms(from_raw_outputs(outputs)[0], y)[1], strict=True)
         maps = []
         for group in groups:
             if group.source in _OWN_CENTRES:
@@ -158,8 +192,58 @@ class Validation:
         log_phi = torch.zeros_like(pit)
         for one in maps:
             networks = slice(one.group.first - stack.first_with_map, one.group.last - stack.first_with_map)
-            log_phi[networks] = log_density_value(pit[networks], one.centres, one.scale)
+            log_phi[networks] = one.reflected.log_density(pit[networks])
         return log_phi
+
+    def curve_data(self, rows: Tensor) -> CurveData:
+        """The training rows with these numbers: (n,), for `curve_terms`."""
+        x, y = self._training_rows(rows)
+        if len(self._seeds) > 1 or self.weights.train is not None:
+            return CurveData(x, y, None, None)
+        of_maps = map_rows(len(self._training[1]), self._seeds[0])
+        columns = torch.full((len(self._training[1]),), -1)
+        columns[of_maps] = torch.arange(len(of_maps))
+        columns = columns[rows]
+        rest = torch.nonzero(columns < 0).flatten()
+        columns[rest] = len(of_maps) + torch.arange(len(rest))
+        return CurveData(x, y, columns, rest)
+
+    def curve_terms(self, stack: Stack, training: CurveData) -> tuple[list[tuple[Tensor, Tensor]], list[GroupMap]]:
+        """log f and PITs, each (R, n), on training rows and on validation rows, and the maps of all networks.
+
+        Of the networks as they were at the last call of `values`, whose work is used unless some of them left since.
+        """
+        seen, self._seen = self._seen, None
+        if seen is None or seen.numbers != stack.numbers:
+            seen = self._see(stack)
+        mapped = {position for one in seen.maps for position in range(one.group.first, one.group.last)}
+        seen.maps.extend(self.maps(stack, [position for position in range(len(stack)) if position not in mapped], seen))
+        parts = ((self._training_outputs(stack, training, seen), training.y), (seen.outputs, self.y))
+        return [mixture_terms(from_raw_outputs(outputs)[0], y)[:2] for outputs, y in parts], seen.maps
+
+    def _see(self, stack: Stack) -> _Seen:
+        """Outputs on validation rows; kept for records if there are any."""
+        seen = _Seen(list(stack.numbers), outputs_in_parts(stack.network, stack.tensors(0, len(stack)), self.x))
+        self._seen = seen if self.settings.record_curves else None
+        return seen
+
+    def _training_outputs(self, stack: Stack, training: CurveData, seen: _Seen) -> Tensor:
+        """Outputs (R, 3K, n) on the training rows of the records: only what maps have not computed goes through."""
+        known = sorted(seen.on_map_rows)
+        if training.columns is None or training.rest is None or not known:
+            return outputs_in_parts(stack.network, stack.tensors(0, len(stack)), training.x)
+        outputs = torch.stack([seen.on_map_rows[position] for position in known])
+        if len(training.rest):
+            rest = outputs_in_parts(stack.network, _tensors(stack, known), training.x[training.rest])
+            outputs = torch.cat([outputs, rest], dim=2)
+        outputs = outputs.index_select(2, training.columns)
+        others = [position for position in range(len(stack)) if position not in seen.on_map_rows]
+        if not others:
+            return outputs
+        result = outputs.new_empty(len(stack), *outputs.shape[1:])
+        result[known] = outputs
+        result[others] = outputs_in_parts(stack.network, _tensors(stack, others), training.x)
+        return result
 
     def fix_initial_centres(self, stack: Stack) -> None:
         """QRI: the map's centres are the PITs of the networks as they are before their first step."""
@@ -191,10 +275,20 @@ class Validation:
 
 def _pits(stack: Stack, positions: Sequence[int], rows_of: Mapping[int, Rows]) -> Tensor:
     """PITs of some rows, by the networks' seeds, under the networks at these positions: (R, n)."""
+    outputs, y = _outputs(stack, positions, rows_of)
+    return mixture_terms(from_raw_outputs(outputs)[0], y)[1]
+
+
+def _outputs(stack: Stack, positions: Sequence[int], rows_of: Mapping[int, Rows]) -> Rows:
+    """Outputs of the networks at these positions (R, 3K, n) for some rows, by their seeds, and the rows' targets."""
     seeds = [stack.seeds[position] for position in positions]
     x, y = rows_of[seeds[0]]
     if len(set(seeds)) > 1:
         x, y = (torch.stack(values) for values in zip(*(rows_of[seed] for seed in seeds), strict=True))
         y = y.unsqueeze(1)
-    tensors = {name: tensor[list(positions)] for name, tensor in stack.tensors(0, len(stack)).items()}
-    return mixture_terms(from_raw_outputs(outputs_in_parts(stack.network, tensors, x))[0], y)[1]
+    return outputs_in_parts(stack.network, _tensors(stack, positions), x), y
+
+
+def _tensors(stack: Stack, positions: Sequence[int]) -> Tensors:
+    """Parameters and statistics of the networks at these positions."""
+    return {name: tensor[list(positions)] for name, tensor in stack.tensors(0, len(stack)).items()}

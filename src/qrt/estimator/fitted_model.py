@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,7 +24,7 @@ from qrt.engine.predictive import PredictiveDistribution, predictive_from_output
 from qrt.engine.random_streams import member_seeds, sample_rows, stream
 from qrt.engine.registry import MapName
 from qrt.engine.split import MAX_CALIBRATION_ROWS, SplitData
-from qrt.engine.trainer import TrainedNetwork, TrainingSettings, Variant, train_stack, training_map_rows
+from qrt.engine.trainer import CurveRecord, TrainedNetwork, TrainingSettings, Variant, train_stack, training_map_rows
 from qrt.estimator.chosen_method import STEP_MAPS, ChosenMethod
 from qrt.estimator.fit_sets import cross_fitting_splits
 from qrt.estimator.threads import one_thread
@@ -80,10 +80,10 @@ class FittedModel:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What a fit gives: the model, the curves of all networks, the metrics of the chosen one on validation rows."""
+    """What a fit gives: the model, all networks' curves if recorded, the chosen one's metrics on validation rows."""
 
     model: FittedModel
-    history: pd.DataFrame
+    history: pd.DataFrame | None
     validation_metrics: dict[str, float]
 
 
@@ -132,7 +132,8 @@ def fit_model(
             "learning_rate"
         )
     pools = [[network for fold in of_kind for network in fold.pool] for of_kind in folds]
-    return Fit(best.model, _history(pools, data.y_scale), best.metrics)
+    history = _history(pools, data.y_scale) if settings.record_curves else None
+    return Fit(best.model, history, best.metrics)
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +291,8 @@ def _history(pools: Sequence[Sequence[TrainedNetwork]], y_scale: float) -> pd.Da
         for member, network in enumerate(pool)
         for record in network.curves or []
     ]
-    history = pd.DataFrame(rows)
+    columns = ["alpha", "bandwidth", "member", *(field.name for field in fields(CurveRecord)), "selected_epoch"]
+    history = pd.DataFrame(rows, columns=columns)  # without rows if all diverge before the first validation
     for name in ("nll_recalibrated", "nll_base"):
         history[name] += math.log(y_scale)
     return history.rename(columns={"nll_recalibrated": "nll"}).drop(columns="alpha_entropy_pit")

@@ -68,7 +68,7 @@ MOST_DENSE_BYTES = 2**32  # of a table that was sparse
 # same numbers whether it is predicted in one call or not.
 _ROWS_AT_ONCE = 8192
 # Parameters that older model files do not have, with the values that their models were fitted with.
-_SINCE_ADDED: dict[str, Any] = {"members": None, "cv": None}
+_SINCE_ADDED: dict[str, Any] = {"members": None, "cv": None, "history": False}
 
 
 class QRTRegressor(RegressorMixin, BaseEstimator):
@@ -121,6 +121,8 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
         Of the training by AdamW.
     random_state : int, RandomState or None, default None
         Which rows are set aside, initial weights, order of the rows, dropout. A number gives the same model each time.
+    history : bool, default False
+        Keep the curves of training as `history_`, for about a quarter more time.
     verbose : int, default 0
         1: lines of progress on standard error, with the time that is left.
 
@@ -131,8 +133,9 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
     n_iter_ : epochs of the chosen network, of a pool the one that trained longest; `selected_epoch_` is the one whose
         weights were kept
     validation_metrics_ : metrics of the chosen model on the validation rows, by the study's names
-    history_ : DataFrame of all networks' curves: `alpha`, `bandwidth`, `member`, `epoch`, `part` (train or validation),
-        `nll` (with the map of training), `nll_base`, `pce`, `selected_epoch`; not kept in model files
+    history_ : with `history`, a DataFrame of all networks' curves: `alpha`, `bandwidth`, `member`, `epoch`, `part`
+        (train or validation), `nll` (with the map of training), `nll_base`, `pce`, `selected_epoch`; not kept in model
+        files
     seed_ : the number that all random choices came from
 
     Notes
@@ -166,6 +169,7 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
         weight_decay: float = 0.01,
         dropout: float = 0.2,
         random_state: int | np.random.RandomState | None = None,
+        history: bool = False,
         verbose: int = 0,
     ) -> None:
         self.method = method
@@ -187,6 +191,7 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
         self.weight_decay = weight_decay
         self.dropout = dropout
         self.random_state = random_state
+        self.history = history
         self.verbose = verbose
 
     def fit(
@@ -243,7 +248,10 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
         self.seed_ = seed
         self.columns_ = columns
         self._take_over(fit.model, fit.validation_metrics)
-        self.history_ = fit.history
+        if fit.history is not None:
+            self.history_ = fit.history
+        elif hasattr(self, "history_"):  # of an earlier fit
+            del self.history_
         if stop():
             warnings.warn(
                 f"training was interrupted (Ctrl-C) after {self.n_iter_} epochs: the model is the best until then, of "
@@ -358,7 +366,7 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
             dropout=self.dropout,
-            record_curves=True,
+            record_curves=bool(self.history),
         )
 
     def _log(self) -> Callable[[str], None]:

@@ -30,7 +30,8 @@ def compare(name: str, *, study: StudyConfig, out: Path) -> None:
         methods = tuned(files.read(files.example_places(name), "runs").to_pandas(), files.examples, study.protocol)
     else:
         methods = files.frames(inputs.get("methods", ()), "methods")
-    curves, predictions = (files.read(shown if kind in inputs else [], kind) for kind in ("curves", "predictions"))
+    curves = files.read(shown if "curves" in inputs else [], "curves", CURVE_COLUMNS)
+    predictions = files.read(shown if "predictions" in inputs else [], "predictions")
     records = [read_record(Path(path)) for path in inputs["records"]]
     results = Results(
         records={record["dataset"]: record for record in records},

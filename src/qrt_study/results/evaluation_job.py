@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,9 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from qrt.engine.calibration_map import CalibrationMap, fit_map
+from qrt.engine.calibration_map import CalibrationMap, fit_map, fit_maps
 from qrt.engine.curves import curve_rows
-from qrt.engine.evaluation import diverged, evaluate_chains, evaluate_many_rows, post_hoc_maps
+from qrt.engine.evaluation import calibration_pits, diverged, evaluate_chains, evaluate_many_rows
 from qrt.engine.kernel import KernelWidth
 from qrt.engine.predictive import PredictiveDistribution, predictive_from_outputs
 from qrt.engine.split import SplitTargets
@@ -173,15 +174,13 @@ def _ways(network: _Parts, family: Family) -> Iterator[Way]:
         yield Way(_NO_POSTHOC | {"posthoc_on": on}, maps)
         if variant.trained_on == "train+calibration":
             continue  # no rows are left to calibrate on
-        calibration, y = network.predictive("calibration", maps)
-        for name in family.posthoc[family.networks.index(variant)]:
-            if name == "none":
-                continue
-            for bandwidth in bandwidths:
-                for width in widths:
-                    columns = {"posthoc_map": name, "posthoc_on": on, "posthoc_bandwidth": bandwidth}
-                    chain = post_hoc_maps(calibration, y, name, bandwidth, width)
-                    yield Way(columns | {"kernel_width": width}, chain)
+        pits = calibration_pits(*network.predictive("calibration", maps))
+        names = [name for name in family.posthoc[family.networks.index(variant)] if name != "none"]
+        kinds = list(product(bandwidths, widths))
+        fitted = {kind: fit_maps(names, pits, *kind) for kind in kinds}
+        for name, (bandwidth, width) in product(names, kinds):
+            columns = {"posthoc_map": name, "posthoc_on": on, "posthoc_bandwidth": bandwidth, "kernel_width": width}
+            yield Way(columns, (*maps, fitted[bandwidth, width][name]))
 
 
 def _is_example(network: Variant) -> bool:

@@ -25,11 +25,12 @@ def times_statistics(
     (docs/protocol.md, row 10).
     """
     paper = published.set_index("dataset")
+    groups = dict(iter(times.groupby(["dataset", "method", "way"], sort=False)))
     divisor = {"trained": "epochs", "selected": "selected_epoch"}[per_epoch]
     rows: list[dict[str, Any]] = []
     for dataset in times["dataset"].unique():
         for method, way in ((method, way) for way in (OURS, RELEASED) for method in METHODS):
-            of_method = times[(times["dataset"] == dataset) & (times["method"] == method) & (times["way"] == way)]
+            of_method = groups.get((dataset, method, way), times[:0])
             if way == RELEASED and of_method.empty:
                 continue
             runs = of_method[of_method["status"] == "ok"]
