@@ -154,8 +154,8 @@ class LogHandler(LogHandlerBase):
             return ""  # of a job, whose own error says more
         if no_pair := _NO_PAIR.search(words):  # in place of a traceback
             words = (
-                f"--config takes all words after it as NAME=VALUE, and {no_pair[1]} has no '='. If it is a target, put it "
-                "before --config, or at the end after --"
+                f"--config takes all words after it as NAME=VALUE, and {no_pair[1]} has no '='. If it is a target, put "
+                "it before --config, or at the end after --"
             )
         if "No rule to produce" in words:
             words += f"\n{_HOW_TO_ASK}"

@@ -23,6 +23,7 @@ from support.generated_splits import heteroscedastic
 # -I and -S keep out PYTHONPATH and the project itself, which an environment for development has installed.
 PYTHON = [sys.executable, "-I", "-S", "-c"]
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+OFFLINE = ["--no-deps", "--no-index", "--no-build-isolation"]
 IN_SDIST = ("pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE")
 START = """
 import sys
@@ -83,16 +84,14 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def install(distribution: Path, target: Path) -> None:
     """Install a wheel or an sdist into an empty folder, with nothing from an index."""
-    offline = ["--no-deps", "--no-index", "--no-build-isolation"]
-    subprocess.run([*PIP, "install", *offline, "--target", target, distribution], check=True)
+    subprocess.run([*PIP, "install", *OFFLINE, "--target", target, distribution], check=True)
 
 
 @pytest.fixture(scope="module")
 def installed(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder into which the wheel is installed, without its dependencies. The wheel is built from the sdist."""
     folder, target = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("installed")
-    options = ["--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", folder]
-    subprocess.run([*PIP, "wheel", *options, sdist], check=True)
+    subprocess.run([*PIP, "wheel", *OFFLINE, "--wheel-dir", folder, sdist], check=True)
     (wheel,) = folder.glob("*.whl")
     install(wheel, target)
     return target
