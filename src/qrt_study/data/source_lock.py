@@ -76,7 +76,7 @@ class SourceLock:
             says = ", ".join(f"{name} {getattr(expected, name)}" for name in wrong)
             came = ", ".join(f"{name} {getattr(received, name)}" for name in wrong)
             raise SourceUnavailable(
-                f"{dataset}: {self.path} expects {says}, but {received.address} sent {came}; "
+                f"{dataset}: {self.path} expects {says}, but from {received.address} came {came}; "
                 f'to accept the new version, delete the entry "{dataset}" from {self.path} and run again.'
             )
 
