@@ -15,7 +15,7 @@ export PATH := $(BIN):$(PATH)
 # Some images of containers set it, and then each of hundreds of short jobs compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: explorer site-pages help environment demo replication publish freeze report status test pytest test-slurm test-skpro check-sources comparison lint golden bench format notebook docs site lock clean
+.PHONY: explorer site-pages help environment dist demo replication publish freeze report status test pytest test-slurm test-skpro check-sources comparison lint golden bench format notebook docs site lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -127,6 +127,12 @@ format: environment ## format the code in place
 	@ruff format .
 	@snakefmt Snakefile workflow
 
+dist: environment ## the sdist and the wheel of both packages in dist/, built offline with the locked setuptools
+	@rm -rf dist
+	@python -c 'from setuptools import build_meta; build_meta.build_sdist("dist")' > /dev/null
+	@python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation --wheel-dir dist dist/*.tar.gz
+	@ls dist
+
 notebook: environment ## run the notebook in examples/ again, in place
 	@jupyter-execute --inplace --NotebookClient.record_timing=False examples/*.ipynb
 
@@ -157,4 +163,4 @@ lock: environment ## rebuild requirements.lock from .venv
 	@mv .lock.partial requirements.lock
 
 clean: ## remove the demo and the environments (never data/ or results/)
-	@rm -rf .venv .venvs demo build
+	@rm -rf .venv .venvs demo build dist

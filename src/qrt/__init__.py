@@ -24,7 +24,7 @@ __all__ = [
     "distribution_from_samples",
     "predict_distribution",
 ]
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _PLACES = {  # imported when asked for: `import qrt` stays light
     "QRTRegressor": "qrt.estimator.regressor",

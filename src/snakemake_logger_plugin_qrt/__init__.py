@@ -34,9 +34,10 @@ _ABOUT_ITSELF = re.compile(
 )
 _AT_ONCE, _AFTER_RUNNING_JOBS = "Terminating processes on user request", "Will exit after finishing currently running"
 _HOW_TO_ASK = (
-    "Figures, tables and pages are asked for with --config draw=[fig03], or by the path of their file; "
+    "Figures, tables and pages are asked for with --config 'draw=[fig03]', or by the path of their file; "
     "snakemake --list-target-rules shows the other targets."
 )
+_NO_PAIR = re.compile(r"Config entries have to be defined as name=value pairs\. \(Unparsable value: (.+)\)")
 _FILES = re.compile(r": [^;]*")  # in the reason for a job
 _NOTHING_TO_DO = "Nothing to be done"
 _AGAIN = re.compile(r"Trying to restart job (\S+)\.")
@@ -151,6 +152,11 @@ class LogHandler(LogHandlerBase):
         words = self.format(record)
         if "CalledProcessError" in words:
             return ""  # of a job, whose own error says more
+        if no_pair := _NO_PAIR.search(words):  # in place of a traceback
+            words = (
+                f"--config takes all words after it as NAME=VALUE, and {no_pair[1]} has no '='. If it is a target, put "
+                "it before --config, or at the end after --"
+            )
         if "No rule to produce" in words:
             words += f"\n{_HOW_TO_ASK}"
         self._last_error = words

@@ -1,4 +1,4 @@
-"""The wheel as a practitioner has it: in a folder of its own, beside its declared dependencies and nothing else."""
+"""Sdist and wheel, built offline, and the wheel as a practitioner has it: beside its declared dependencies alone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 from collections.abc import Callable
 from importlib.metadata import Distribution, distribution, packages_distributions
 from pathlib import Path
@@ -15,11 +16,15 @@ import pandas as pd
 import pytest
 from packaging.requirements import Requirement
 
+import qrt
 from conftest import PROJECT
 from support.generated_splits import heteroscedastic
 
 # -I and -S keep out PYTHONPATH and the project itself, which an environment for development has installed.
 PYTHON = [sys.executable, "-I", "-S", "-c"]
+PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+OFFLINE = ["--no-deps", "--no-index", "--no-build-isolation"]
+IN_SDIST = ("pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE")
 START = """
 import sys
 
@@ -65,16 +70,30 @@ Run = Callable[[str], subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder into which the wheel is installed, without its dependencies."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("installed")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sdist, built with the setuptools of the lock."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("sdist")
+    for name in IN_SDIST:
         shutil.copy(PROJECT / name, source)
     shutil.copytree(PROJECT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", source, source], check=True)
-    (wheel,) = source.glob("*.whl")
-    subprocess.run([*pip, "install", "--no-deps", "--no-index", "--target", target, wheel], check=True)
+    build = f"from setuptools import build_meta; build_meta.build_sdist({str(target)!r})"
+    subprocess.run([sys.executable, "-c", build], cwd=source, check=True, capture_output=True)
+    (archive,) = target.glob("*.tar.gz")
+    return archive
+
+
+def install(distribution: Path, target: Path) -> None:
+    """Install a wheel or an sdist into an empty folder, with nothing from an index."""
+    subprocess.run([*PIP, "install", *OFFLINE, "--target", target, distribution], check=True)
+
+
+@pytest.fixture(scope="module")
+def installed(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder into which the wheel is installed, without its dependencies. The wheel is built from the sdist."""
+    folder, target = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("installed")
+    subprocess.run([*PIP, "wheel", *OFFLINE, "--wheel-dir", folder, sdist], check=True)
+    (wheel,) = folder.glob("*.whl")
+    install(wheel, target)
     return target
 
 
@@ -113,6 +132,32 @@ def run(installed: Path, tmp_path: Path) -> Run:
         return subprocess.run([*PYTHON, start + code], cwd=tmp_path, capture_output=True, text=True, check=False)
 
     return run
+
+
+def files_below(folder: Path) -> set[Path]:
+    """The files of the packages in a folder."""
+    own = [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    return {
+        path.relative_to(folder)
+        for path in own
+        if not re.search(r"\.(dist|egg)-info|^bin/", str(path.relative_to(folder)))
+    }
+
+
+def test_sdist_installs_into_an_empty_folder_with_all_files_of_the_packages(
+    sdist: Path, installed: Path, tmp_path: Path
+) -> None:
+    install(sdist, tmp_path / "target")
+    assert files_below(tmp_path / "target") == files_below(PROJECT / "src")
+    assert files_below(installed) == files_below(PROJECT / "src")
+    (metadata,) = (tmp_path / "target").glob("*.dist-info")
+    assert Distribution.at(metadata).version == qrt.__version__
+
+
+def test_sdist_has_licence_citation_and_changes_and_no_tests(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        top = {name.split("/")[1] for name in archive.getnames() if "/" in name}
+    assert top == {*IN_SDIST, "PKG-INFO", "setup.cfg", "src"}
 
 
 def test_regressor_fits_predicts_saves_and_loads_without_the_packages_of_the_study(run: Run) -> None:

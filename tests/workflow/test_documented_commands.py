@@ -25,6 +25,7 @@ DOCUMENTS = [
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^(?:[A-Z_]+=\S+ )*((?:snakemake|make|qrt|python -m qrt\w*)\b.*)$", re.MULTILINE)
 _INLINE = re.compile(r"`(make [a-z-]+)`")
+_INLINE_COMMAND = re.compile(r"`((?:snakemake|make|qrt|pip|python) [^`]*)`")
 
 
 def shown() -> list[tuple[str, ...]]:
@@ -37,6 +38,11 @@ def shown() -> list[tuple[str, ...]]:
 
 def shown_for(program: str) -> list[tuple[str, ...]]:
     return [command[1:] for command in shown() if command[0] == program]
+
+
+def unquoted(line: str) -> str:
+    """A line for the shell without its comment and without what is in quotes."""
+    return re.sub(r"'[^']*'|\"[^\"]*\"", "", line).split(" #")[0]
 
 
 def is_run_elsewhere(command: tuple[str, ...]) -> bool:
@@ -83,6 +89,15 @@ def test_documents_show_commands_of_every_kind() -> None:
 def test_command_of_snakemake_is_accepted(project: Project, command: tuple[str, ...]) -> None:
     run = call_snakemake(project.folder, "--dry-run", *command, PYTHONPATH=str(project.folder / "src"))
     assert run.returncode == 0, run.stdout
+
+
+def test_brackets_are_quoted_as_zsh_wants_them() -> None:
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        lines = [line for block in _BLOCK.findall(text) for line in block.splitlines()]
+        lines += _INLINE_COMMAND.findall(text)
+        for line in lines:
+            assert not re.search(r"[\[\]*?]", unquoted(line)), f"{document.name}: {line}"
 
 
 @pytest.mark.parametrize("command", shown_for("make"), ids=" ".join)

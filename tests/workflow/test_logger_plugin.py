@@ -314,6 +314,15 @@ def test_call_of_snakemake_tells_its_jobs_and_keeps_its_end(toy: Path) -> None:
     assert (told["state"], told["planned"]) == ("finished", {}), "there was nothing to do"
 
 
+def test_target_after_config_gets_a_message_in_place_of_a_traceback(toy: Path) -> None:
+    run = call(toy, "--cores", "2", "--config", "command=true", "page")
+    assert run.returncode == 1
+    assert "Traceback" not in run.stderr
+    assert "'page'" in run.stderr
+    assert "before --config" in run.stderr
+    assert call(toy, "--cores", "2", "--dry-run", "--", "page").returncode == 0
+
+
 def test_failed_jobs_are_named_with_their_logs(toy: Path) -> None:
     run = call(toy, "--cores", "2", command="test $DATASET = CPU")
     assert run.returncode == 1

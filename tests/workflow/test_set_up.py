@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -13,10 +14,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+import qrt
 from conftest import PROJECT
-from qrt_study.plan.artifacts import ARTIFACTS, FIGURES
+from qrt_study.plan.artifacts import ARTIFACTS, FIGURES, PAGES
 from support.snakemake_calls import call_snakemake
 
+PUBLISHED = (Path("paper_figures"), Path("replication/released"))
+EXPLORER = Path("figures_published/explorer.html")  # drawn by `make replication`, and not stored
 CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib", "typst-py": "typst"}
 
 
@@ -138,14 +142,29 @@ def test_what_the_image_holds_is_enough_to_plan_a_study(tmp_path: Path) -> None:
 def test_codecheck_lists_every_artefact_and_nothing_that_is_not_there() -> None:
     manifest = yaml.safe_load((PROJECT / "codecheck.yml").read_text(encoding="utf-8"))["manifest"]
     listed = {Path(entry["file"]): entry["comment"] for entry in manifest}
-    assert all((PROJECT / file).is_file() for file in listed)
-    expected = {
-        Path(f"paper_figures/{name}.{'pdf' if name in FIGURES else 'csv'}"): f"{artifact.number}: {artifact.title}"
+    artifacts = {
+        folder / f"{name}.{'pdf' if name in FIGURES else 'csv'}": f"{artifact.number}: {artifact.title}"
+        for folder in PUBLISHED
         for name, artifact in ARTIFACTS.items()
     }
-    assert listed.items() >= expected.items()
-    pages = {file.relative_to(PROJECT) for file in (PROJECT / "paper_figures").glob("*.html")}
-    assert listed.keys() == expected.keys() | pages | {Path("article/article.pdf")}
+    assert listed.items() >= artifacts.items()
+    pages = {folder / f"{page}.html" for folder in PUBLISHED for page in PAGES if page != "own_data"}
+    assert listed.keys() == artifacts.keys() | pages | {Path("article/article.pdf"), EXPLORER}
+    published = {path.relative_to(PROJECT) for folder in PUBLISHED for path in (PROJECT / folder).glob("*.html")}
+    assert published <= pages
+    # A new page is listed before its first publication, which draws it under both protocols.
+    waiting = {page for page in pages if page.name not in {path.name for path in published}}
+    assert all((PROJECT / file).is_file() for file in listed.keys() - waiting - {EXPLORER})
+
+
+def test_version_and_day_of_the_release_are_the_same_everywhere() -> None:
+    citation = yaml.safe_load((PROJECT / "CITATION.cff").read_text(encoding="utf-8"))
+    zenodo = json.loads((PROJECT / ".zenodo.json").read_text(encoding="utf-8"))
+    day = str(citation["date-released"])
+    assert citation["version"] == zenodo["version"] == qrt.__version__
+    assert zenodo["publication_date"] == day
+    releases = re.findall(r"^## (\d\S*) \((.+)\)$", (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.M)
+    assert releases[0] == (qrt.__version__, day)
 
 
 def anchors(document: Path) -> set[str]:

@@ -178,7 +178,7 @@ class Diagnosis:
         numbers = ", ".join(str(row) for row in carrying["row"])
         left = carrying["nll_without"].iloc[-1]
         few = f"row {numbers}" if len(carrying) == 1 else f"rows {numbers}"
-        return f"      {left:.4f} without {few} (counted from 0): far from what was predicted, see worst()"
+        return f"      {left:.4f} without {few} (counted from 0): far from their predictions, see worst()"
 
     @property
     def _much(self) -> float:

@@ -119,7 +119,7 @@ def _check_fractions(fractions: tuple[float, ...], *, draws_validation: bool, dr
         )
     if draws_validation and validation == 0:
         raise UnusableInput(
-            "validation_fraction is 0, but training stops when the validation rows tell: give a share such as 0.1, or "
+            "validation_fraction is 0, but early stopping needs validation rows: give a share such as 0.1, or "
             "a validation set of your own to fit"
         )
     if draws_calibration and calibration == 0:

@@ -1,4 +1,4 @@
-"""The estimators of this package as skpro's: `pip install .[skpro]`.
+"""The estimators of this package as skpro's: `pip install '.[skpro]'`.
 
 skpro is a toolbox of probabilistic regressors with one interface. `QRTProbaRegressor` makes `QRTRegressor` one of them,
 and `RecalibratedProbaRegressor` recalibrates any of them. What they predict has density, distribution function,

@@ -89,7 +89,7 @@ def warn_of_far_rows(found: Sequence[FarValue]) -> None:
     more = f"; and {len(found) - _FEW} more" if len(found) > _FEW else ""
     warnings.warn(
         f"{len(found)} row{'s have' if len(found) > 1 else ' has'} values far outside the range of the training rows "
-        f"(counted from 0; {shown}{more}). Do not trust what is predicted for them, and look for errors in the data",
+        f"(counted from 0; {shown}{more}). Do not trust their predictions, and look for errors in the data",
         UserWarning,
         stacklevel=4,
     )

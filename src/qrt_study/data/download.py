@@ -210,7 +210,7 @@ def refuse_error_status(address: str, response: requests.Response) -> None:
     ask_again_if_busy(response)
     way = [urlsplit(step.url).scheme for step in (*response.history, response)]
     if urlsplit(address).scheme == "https" and set(way) != {"https"}:
-        raise SourceUnavailable(f"{address}: was led on to {response.url}, away from https; it is refused.")
+        raise SourceUnavailable(f"{address}: was redirected to {response.url}, which is not https; it is refused.")
     if not response.ok:
         raise SourceUnavailable(
             f"{address}: the server answered {response.status_code} {response.reason or ''}".rstrip() + "."

@@ -162,9 +162,9 @@ def _fetched(
     def check(received: Received) -> None:
         reason = ""
         if origin.md5 is not None and received.md5 != origin.md5.lower():
-            reason = f"OpenML publishes md5 {origin.md5} and the file that came has {received.md5}"
+            reason = f"OpenML publishes md5 {origin.md5} and the received file has {received.md5}"
         elif sha256 not in ("", received.sha256):
-            reason = f"the sheet of datasets has sha256 {sha256} and the file that came has {received.sha256}"
+            reason = f"the sheet of datasets has sha256 {sha256} and the received file has {received.sha256}"
         if reason and received not in wrong:  # the same bytes will come again
             wrong.append(received)
             raise TryAgain(f"the checksum is wrong, {reason}")

@@ -154,7 +154,7 @@ def _switches(disagreements: Mapping[str, pd.DataFrame]) -> str:
     if without_change & some_told:
         words.append(f"No verdict changes with {_rows_in_words(without_change & some_told)}.")
     if without_change - some_told:
-        words.append(f"Results to tell are missing for {_rows_in_words(without_change - some_told)}.")
+        words.append(f"Not tested yet: {_rows_in_words(without_change - some_told)}.")
     return "\n\n".join(words)
 
 

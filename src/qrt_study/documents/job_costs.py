@@ -6,7 +6,7 @@ median of measured / formula over training jobs that are long enough for the sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from qrt.methods import BASE_MODELS
-from qrt.text.words import listed
 from qrt_study.documents.written_block import markdown_table
 from qrt_study.plan.config import load_study
 from qrt_study.plan.cost import TrainingJob
@@ -28,6 +27,7 @@ LONG = 10  # seconds by the formula
 GROUPINGS = ("stage", "length", "kind", "size")  # columns of finished jobs
 _SIZES = ("below 500", "500 to 1,999", "2,000 to 9,999", "10,000 or more")
 _LIMITS = (500, 2_000, 10_000)
+_GOALS = {"published": 200, "everything": 600}  # scope -> CPU-hours of training under the paper's protocol
 _PUBLISHED = "replication/results/networks/{dataset}.runs.parquet"
 _OF_A_STUDY = "results/networks/{dataset}/seed*/splits*/*.runs.parquet"
 
@@ -136,6 +136,13 @@ def pace_of_base_models(jobs: pd.DataFrame) -> pd.Series:
     return sums["seconds"] / sums["expected_seconds"]
 
 
+def formula_hours(files: StudyFiles) -> tuple[float, float]:
+    """CPU-hours of training and of evaluation of a study by the formula."""
+    jobs = [job for _, job in jobs_on_a_split(files)]
+    training = len(files.study.splits) * sum(job.seconds for job in jobs)
+    return training / 3600, sum(job.evaluation_seconds for job in jobs) / 3600
+
+
 def hours_at_their_pace(jobs: pd.DataFrame, files: StudyFiles) -> tuple[float, float] | None:
     """CPU-hours of training and of evaluation of a study, if jobs of all its base models were measured."""
     paces, splits = pace_of_base_models(jobs), len(files.study.splits)
@@ -157,32 +164,39 @@ def _networks(dataset: str, project: Path, study: Path | None) -> pd.DataFrame:
     return rows.drop_duplicates(columns[:4])
 
 
-def cost_tables(project: Path) -> str:
-    """The block of docs/costs.md: what the jobs behind the published results took, by kind of processor."""
+def cost_blocks(project: Path) -> dict[str, str]:
+    """The blocks of docs/costs.md: CPU-hours beside the goals, and what the jobs behind the published results took."""
+    jobs = dict(by_processor(finished_jobs(project)))
+    return {"goals": _goals(jobs, project), "costs": _cost_tables(jobs)}
+
+
+def _goals(by_kind: Mapping[str, pd.DataFrame], project: Path) -> str:
+    """CPU-hours of the study by the formula, and at the pace of the finished jobs of each kind of processor."""
+
+    def row(name: str, protocol: str, jobs: pd.DataFrame | None = None) -> tuple[str, ...]:
+        studies = [whole_study(project, protocol, scope) for scope in _GOALS]
+        hours = [formula_hours(study) if jobs is None else hours_at_their_pace(jobs, study) for study in studies]
+        return name, *(f"{both[0]:.0f} and {both[1]:.0f}" if both else "not every base model" for both in hours)
+
+    return markdown_table(
+        ("CPU-hours of training, and of evaluation", *_GOALS),
+        ("goal, training", *map(str, _GOALS.values())),
+        row("paper's protocol, by the formula", "paper"),
+        *(row(f"paper's protocol, at the pace of jobs on {name}", "paper", jobs) for name, jobs in by_kind.items()),
+        row("released code's protocol, by the formula", "released"),
+    )
+
+
+def _cost_tables(by_kind: Mapping[str, pd.DataFrame]) -> str:
     parts = []
-    for name, jobs in by_processor(finished_jobs(project)):
+    for name, jobs in by_kind.items():
         close = f"within a factor of {CLOSE}"
         shares = (close, f"{close} of the formula times the pace ({pace(jobs):.2f})")
         head = ("jobs", "number", "median of measured / formula", *shares, "CPU-hours", "by the formula")
         lines = map(_row, summaries(jobs, *GROUPINGS).itertuples())
-        parts.append(
-            f"On {name}, {jobs['rows'].min():,} to {jobs['rows'].max():,} training rows, both protocols. "
-            f"{_at_their_pace(jobs, project)}\n\n{markdown_table(head, *lines)}"
-        )
+        rows = f"{jobs['rows'].min():,} to {jobs['rows'].max():,} training rows"
+        parts.append(f"On {name}, {rows}, both protocols:\n\n{markdown_table(head, *lines)}")
     return "\n\n".join(parts)
-
-
-def _at_their_pace(jobs: pd.DataFrame, project: Path) -> str:
-    """A sentence on what the paper's protocol would take, if jobs of all base models were measured."""
-    scopes = ("published", "everything")
-    expected = {scope: hours_at_their_pace(jobs, whole_study(project, "paper", scope)) for scope in scopes}
-    hours = [f"{both[0]:.0f} and {both[1]:.0f} CPU-hours (`{scope}`)" for scope, both in expected.items() if both]
-    if not hours:
-        return "Not every base model was measured."
-    return (
-        "At the pace that they had, each base model at its own, training and evaluation of the paper's protocol on all "
-        f"datasets would take {listed(hours)}."
-    )
 
 
 def _row(one: Any) -> tuple[str, ...]:

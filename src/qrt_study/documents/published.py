@@ -8,7 +8,7 @@ from pathlib import Path
 from qrt.atomic import write_text
 from qrt_study.documents.findings import findings_blocks
 from qrt_study.documents.front_page import answer, overview
-from qrt_study.documents.job_costs import cost_tables
+from qrt_study.documents.job_costs import cost_blocks
 from qrt_study.documents.progress import progress_table
 from qrt_study.documents.written_block import with_block
 
@@ -20,12 +20,15 @@ def written_documents(project: Path) -> dict[Path, str]:
     for name, block in findings_blocks(project).items():
         text = with_block(text, name, block)
     steps, costs = project / "replication/README.md", project / "docs/costs.md"
+    measured = costs.read_text(encoding="utf-8")
+    for name, block in cost_blocks(project).items():
+        measured = with_block(measured, name, block)
     done = with_block(steps.read_text(encoding="utf-8"), "overview", overview(project))
     return {
         readme: with_block(readme.read_text(encoding="utf-8"), "results", answer(project)),
         findings: text,
         steps: with_block(done, "steps", progress_table(project)),
-        costs: with_block(costs.read_text(encoding="utf-8"), "costs", cost_tables(project)),
+        costs: measured,
     }
 
 

@@ -38,17 +38,17 @@ all others CSV.
 | figures, tables and pages | `figures/SCENARIO/` |
 
 A scenario is a protocol (`paper`, `released`), or one with a switch changed (`paper.sd`). With a name, other training,
-other grids or published networks the folders have another end: `results_published`, `figures_published`.
+other grids or published networks the folders have a suffix: `results_published`, `figures_published`.
 """
 _NETWORKS = """
 # Networks
 
-What a training job writes, and all that evaluation needs of it: one file for each dataset, seed, split and family,
+Output of training and input of evaluation: one file for each dataset, seed, split and family,
 `results/networks/DATASET/seedS/splitR/FAMILY.networks.parquet`. Numbers are stored as bytes and read without running
 anything.
 """
 _ON_DISK = """
-## What the outputs take on disk
+## Disk space of the outputs
 
 A network with K components has 3K outputs of 4 bytes for each row: the validation, calibration and test rows, the
 min(2048, n) training rows of its map (not without a map, and not for QRI and QRL), and at most 8192 training rows for
@@ -57,7 +57,7 @@ study ({networks} networks on each of 57 datasets and five splits) takes about {
 alone (`scope: main`) about {main:.1f} GB.
 
 With `keep_outputs: false` a file is deleted as soon as its networks are evaluated. Results are the same, but a new
-metric or map then trains again.
+metric or map then needs training again.
 """
 _PREDICTIONS = f"""
 # Predictions

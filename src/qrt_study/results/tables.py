@@ -22,7 +22,7 @@ _PLACE: dict[str, Column] = {
     "split": (COUNT, "number of the split"),
     "seed": (COUNT, "number of the random start within the split; 0 is the study's"),
 }
-_NOT_CONCERNED = "missing where it concerns nothing"
+_NOT_CONCERNED = "missing where it has no effect"
 _NETWORK: dict[str, Column] = {
     "family": (TEXT, "family of networks that one job trained as a stack"),
     "variant": (TEXT, "id of the trained network within dataset and split"),
@@ -38,12 +38,12 @@ _NETWORK: dict[str, Column] = {
     "x_scale": (TEXT, f"scale of the columns of x (row 13): unit or epsilon; {_NOT_CONCERNED}"),
     "free_centres": (TEXT, f"centres of QRL (row 14): trained or fixed; {_NOT_CONCERNED}"),
     "map_rows_outside": (TEXT, f"map of QRTC-M outside training (row 15): standard or map_size; {_NOT_CONCERNED}"),
-    "early_stopping": (TEXT, f"what early stopping goes by (row 18): nll or objective; {_NOT_CONCERNED}"),
+    "early_stopping": (TEXT, f"criterion of early stopping (row 18): nll or objective; {_NOT_CONCERNED}"),
     "map_centres": (TEXT, f"centres of the map in training (row 19): same_pass or second_pass; {_NOT_CONCERNED}"),
 }
 _POSTHOC: dict[str, Column] = {
     "posthoc_map": (TEXT, "post-hoc map on the calibration rows: none, REFL, KDE or TRUNC"),
-    "posthoc_on": (TEXT, "what the distribution is built on (row 1): base, or training_map"),
+    "posthoc_on": (TEXT, "base of the post-hoc map (row 1): base (F), or training_map"),
     "posthoc_bandwidth": (NUMBER, "bandwidth of the post-hoc map (row 11); missing without one"),
 }
 _OUTCOME: dict[str, Column] = {
@@ -134,7 +134,7 @@ _FIFTHS = {
 }
 SCORES = _PLACE | {
     "method": (TEXT, "method of the main comparison, as tuned"),
-    "posthoc_on": (TEXT, "what the distribution is built on (row 1): base, or training_map"),
+    "posthoc_on": (TEXT, "base of the post-hoc map (row 1): base (F), or training_map"),
     "posthoc_map": (TEXT, "post-hoc map on the calibration rows, or none"),
     "as_tuned": (COUNT, "1: the method itself; 0: another way to take its networks"),
     "status": (TEXT, "ok; or as for runs"),

@@ -37,7 +37,7 @@ def noted_attempt(notes: Path, number: int, asked: str) -> Iterator[None]:
     """Keep in the file `notes` how attempt `number` (from 1) of a job ended, which had `asked` for memory and time."""
     before = read_attempts(notes) if number > 1 else []
     if before and (end := before[-1]["end"]) not in (None, _OUT_OF_MEMORY):
-        raise UserError(f"not tried again, since more memory or time would not help. The attempt before: {end}")
+        raise UserError(f"not tried again, since more memory or time would not help. Previous attempt: {end}")
     write_json(notes, [*before, Attempt(asked=asked, end=None)])
     try:
         yield

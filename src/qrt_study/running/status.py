@@ -114,7 +114,7 @@ def noted_config(folder: Path) -> dict[str, Any]:
 _NETWORKS = {
     "new": "all networks are trained from the data",
     "published": "published results are drawn, nothing is trained",
-    "extend": "published networks are taken, the others trained",
+    "extend": "published networks are used, the others trained",
 }
 
 
