@@ -357,6 +357,7 @@ _CELLS = [
     "a\tb",
     'say "x"',
     "a\nb",
+    "a\rb",
 ]
 _CELLS += [word for word in HARMFUL if word.isprintable()]
 
@@ -371,11 +372,20 @@ def table_file(chance: Random) -> tuple[bytes, list[str], list[list[str]]]:
             row[:] = [*row, "more"] if chance.random() < 0.5 else row[1:]
     rows = [*sound, *strange]
     chance.shuffle(rows)
-    text, end = io.StringIO(), chance.choice(["\n", "\r\n"])
-    writer = partial(csv.writer, quoting=csv.QUOTE_ALL) if chance.random() < 0.5 else csv.writer
-    writer(text, lineterminator=end).writerows([names, *rows])
+    quoting, end = chance.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]), chance.choice(["\n", "\r\n", "\r"])
+    lines = [_csv_line(row, quoting) for row in [names, *rows]]
+    if len(names) > 1 and chance.random() < 0.5:  # blank lines, which are no rows
+        for _ in range(chance.choice([1, 2, 10])):
+            lines.insert(chance.randrange(len(lines)) + 1, chance.choice(["", " ", "\t "]))
     mark = chance.choice([b"", b"\xef\xbb\xbf"])
-    return mark + text.getvalue().encode(), names, rows
+    return mark + "".join(line + end for line in lines).encode(), names, rows
+
+
+def _csv_line(row: list[str], quoting: Any) -> str:
+    """A row without the end of its line, in quotes where it needs them with any end."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n", quoting=quoting).writerow(row)
+    return text.getvalue().removesuffix("\r\n")
 
 
 def table(chance: Random) -> str:
@@ -402,6 +412,8 @@ def table(chance: Random) -> str:
 
 
 def _read_as_python_does(path: Path, names: list[str], rows: list[list[str]]) -> str:
+    if len(names) > 1:  # a line with one blank field is no row
+        rows = [row for row in rows if len(row) > 1 or "".join(row).strip(" \t")]
     try:
         read = read_csv_table(path)
     except UserError:
