@@ -31,7 +31,7 @@ PAPER_METHODS: dict[str, tuple[str, ...]] = {
     **{f"main_{model}": _MAIN for model in ("mlp_1", "mlp_10", "resnet_3")},
     **{f"regularised_{model}": _REGULARISED for model in ("mlp_1", "mlp_10", "resnet_3")},
 }
-EXTENSIONS = {"stopping": ("QRC-STOP",)}  # experiments of our own
+EXTENSIONS: dict[str, tuple[str, ...]] = {"stopping": ("QRC-STOP",)}  # experiments of our own
 
 # As the paper finds them: recalibrated methods below BASE, QRTC lowest, F of QRT highest; the others near QRTC.
 _PAPER_EFFECTS = {

@@ -33,6 +33,8 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -52,6 +54,7 @@ from qrt_study.data.record import read_record, write_record
 from qrt_study.data.sheet import paper_datasets
 from qrt_study.data.source_lock import LockEntry, SourceLock
 from qrt_study.parquet_file import read_tables, write_rows
+from qrt_study.results.prediction_file import PredictionFile, SplitPart, write_predictions
 from qrt_study.results.published_results import PublishedResults
 from qrt_study.results.tables import RUNS
 from support.generated_splits import heteroscedastic
@@ -186,6 +189,36 @@ def _published(path: Path) -> Any:
     return PublishedResults(path.parent).manifest
 
 
+def _predicted() -> bytes:
+    """Predictions as a study writes them."""
+    columns = {f"one {name}1": np.linspace(-1, 1, 40).astype(np.float16) for name in ("mean", "scale", "log_weight")}
+    parts = [SplitPart(0, part, np.arange(40), np.zeros(40, np.float32), columns) for part in ("calibration", "test")]
+    return _sound(lambda path: write_predictions(path, parts, {"dataset": "Yacht", "data": "0" * 32}))
+
+
+@cache
+def _without_checksum() -> bytes:
+    """Predictions as those that were published before they had a checksum in themselves."""
+    table = pq.read_table(pa.BufferReader(_predicted()))
+    facts = {b"qrt.predictions": json.dumps({"dataset": "Yacht", "data": "0" * 32}).encode()}
+    return _sound(lambda path: pq.write_table(table.replace_schema_metadata(facts), path))
+
+
+def _read_predictions(path: Path) -> Any:
+    file = PredictionFile(path)
+    values = [values.tolist() for part in ("calibration", "test") for values in file.parameters("one", 0, part)]
+    return file.described, values, file.rows(0, "test")[0].tolist()
+
+
+def _published_predictions(path: Path) -> Any:
+    there = path.parent / "predictions/Yacht.parquet"
+    there.parent.mkdir(exist_ok=True)
+    there.write_bytes(path.read_bytes())
+    files = {"predictions/Yacht.parquet": hashlib.sha256(_without_checksum()).hexdigest()}
+    write_record(path.parent / "manifest.json", _MANIFEST | {"files": files})
+    return _read_predictions(there)
+
+
 def _mirror(path: Path) -> Any:
     (path.parent / "manifest.csv").write_bytes(path.read_bytes())
     (path.parent / "a.csv.gz").write_bytes(_csv_gz())
@@ -246,6 +279,8 @@ _MIRROR = "group,name,file,sha256,target\nuci,Yacht,a.csv.gz,{},y\nuci,CPU,b.csv
 DAMAGED: dict[str, tuple[Callable[[], bytes], Callable[[Path], Any], bool]] = {
     "model file": (lambda: models()[0], _predictions, True),
     "result table": (lambda: _sound(partial(_write_table, version=7)), lambda path: read_tables([path], RUNS), True),
+    "predictions of a study": (_predicted, _read_predictions, True),
+    "predictions, published": (_without_checksum, _published_predictions, True),
     "record": (lambda: _sound(partial(_write_record, version=7)), read_record, True),
     "manifest of published results": (lambda: _sound(lambda path: write_record(path, _MANIFEST)), _published, True),
     "zip, deflate": (lambda: _zip(zipfile.ZIP_DEFLATED), _from_zip, True),
@@ -263,7 +298,11 @@ DAMAGED: dict[str, tuple[Callable[[], bytes], Callable[[Path], Any], bool]] = {
     "ARFF": (lambda: ARFF, lambda path: read_arff(path).frame.to_csv(), False),
     "lock file": (lambda: _sound(partial(_write_lock, version=7)), lambda path: SourceLock(path)._read(), False),
 }
-_NAMES = {"CSV in gzip": "file.csv.gz", "Parquet of a user": "file.parquet"}
+_NAMES = {
+    "predictions of a study": "predictions.parquet",
+    "CSV in gzip": "file.csv.gz",
+    "Parquet of a user": "file.parquet",
+}
 
 
 def damage(chance: Random, kind: str) -> str:
