@@ -91,7 +91,15 @@ def run(options: argparse.Namespace) -> None:
         print(f"Held back to check the model: {fitted}")
     for note in new.notes:
         _log(note)
-    table = predicted_rows(options.new, model, new, _log, coverage=options.coverage, levels=options.quantiles)
+    table = predicted_rows(
+        options.new,
+        model,
+        new,
+        _log,
+        coverage=options.coverage,
+        levels=options.quantiles,
+        loaded_from=options.model,
+    )
     with whole_file(options.out) as partial:
         table.to_csv(partial, index=False)
     print(f"{options.out}: predictions of {len(table)} rows")

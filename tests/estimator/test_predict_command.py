@@ -16,6 +16,7 @@ from qrt.__main__ import main
 from qrt.estimator.calibration_page import calibration_page
 from qrt.estimator.columns import learned_columns
 from qrt.estimator.diagnosis import Diagnosis
+from qrt.estimator.model_file import read_model_file, write_model_file
 from qrt.estimator.own_tables import KnownRows, read_known_rows
 from qrt.estimator.regressor import QRTRegressor
 from qrt_study.data.prepare import prepare
@@ -290,6 +291,38 @@ def test_infinite_bounds_are_told(folder: Path, capsys: pytest.CaptureFixture[st
     infinite = int(np.isinf(table["q1e-09"]).sum())
     assert infinite > 0
     assert f"new.csv: {infinite} rows have infinite bounds" in capsys.readouterr().err
+
+
+def test_saved_model_with_infinite_outer_bounds_predicts_as_the_fitted_one(folder: Path) -> None:
+    asked = ("--quantiles", "1e-9", "0.5")
+    assert predict("--method", "QRTC-KDE", "--save-model", "model.qrt", *asked) == 0
+    assert predict("--model", "model.qrt", *asked, out="again.csv") == 0
+    assert Path("again.csv").read_bytes() == Path("out.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("forged", "value", "part"),
+    [
+        ("network0.output.bias", 1e38, "more than 1e+09 standard deviations"),
+        ("network0.output.bias", -1e10, "more than 1e+09 standard deviations"),
+        ("map0.centres", 0.0, "beyond all values"),
+        ("map0.centres", 1.0, "beyond all values"),
+        ("scale", 1e6, "beyond all values"),
+    ],
+)
+def test_forged_model_with_absurd_predictions_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], forged: str, value: float, part: str
+) -> None:
+    assert predict("--method", "QRTC-KDE", "--save-model", "model.qrt") == 0
+    facts, arrays = read_model_file(Path("model.qrt"))
+    if forged in arrays:
+        arrays[forged][:] = value
+    else:
+        facts["maps"][0][forged] = value
+    write_model_file(Path("forged.qrt"), facts, arrays)
+    message = refused(capsys, "--model", "forged.qrt", "--out", "other.csv")
+    assert "forged.qrt" in message
+    assert part in message
 
 
 def test_names_and_texts_of_a_file_have_no_say_over_terminal_and_spreadsheet(

@@ -250,16 +250,24 @@ def models() -> tuple[bytes, ...]:
 
 
 def _predictions(path: Path) -> Any:
-    """Predictions of a model file for eight rows; whatever its maps are, the means are finite."""
+    """Predictions of a model file for eight rows: finite, but for bounds of KDE maps that leave mass outside."""
     x, _, _ = heteroscedastic(8)
     frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(colour="red")
     model = QRTRegressor.load(path)
     new = NewRows(frame[[name for name in model.columns_.labels if name in frame]], np.ones(8, bool), frame[[]], ())
     if new.features.shape[1] != len(model.columns_.labels):
         return NOTHING  # other columns than the rows have: nothing to predict
-    table = predicted_rows(path, model, new, lambda line: None, coverage=0.9, levels=[0.1, 0.5])
-    if not np.isfinite(table["mean"]).all() or table.isna().to_numpy().any():
+    ask: dict[str, Any] = {"coverage": 0.5, "levels": [0.025, 0.05, 0.1, 0.5, 0.9, 0.95, 0.975], "loaded_from": path}
+    table = predicted_rows(path, model, new, lambda line: None, **ask)
+    central = table[["mean", "lower_0.5", "upper_0.5", "q0.5"]]
+    outer = table.drop(columns=["row", *central]).to_numpy()
+    if not np.isfinite(central).all(axis=None) or np.isnan(outer).any():
         raise AssertionError("a prediction is not a number")
+    if np.isinf(outer).any() and "KDE" not in [one.name for one in model.model_.maps]:
+        raise AssertionError("a usual bound is infinite")
+    found = table.drop(columns="row").to_numpy()
+    if (np.abs(found[np.isfinite(found)] - model.model_.y_mean) > 1e9 * model.model_.y_scale).any():
+        raise AssertionError("a prediction is absurd")
     return table.to_csv()
 
 
@@ -345,7 +353,7 @@ def _places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def forge(chance: Random) -> str:
-    """Load a forged model and predict with it: "refused", or "predicts" with numbers."""
+    """Load a forged model and predict with it: "refused", or "predicts", or "predicts, with infinite outer bounds"."""
     first, _, rest = chance.choice(models()).split(b"\n", 2)
     text, _, stored = rest.partition(b"\n")
     content, arrays = json.loads(text), bytearray(stored)
@@ -371,10 +379,10 @@ def forge(chance: Random) -> str:
         path.write_bytes(b"\n".join([first, hashlib.sha256(body).hexdigest().encode(), body]))
         with _quietly():
             try:
-                _predictions(path)
+                predicted = _predictions(path)
             except REFUSALS:
                 return "refused"
-    return "predicts"
+    return "predicts, with infinite outer bounds" if "inf" in str(predicted) else "predicts"
 
 
 # Tables as people have them: read as Python's csv reads them, or refused; usable for a study and a prediction, or
