@@ -203,6 +203,19 @@ def test_mistakes_in_names_are_refused_with_what_was_meant(folder: Path, capsys:
     assert "method 'QRTX' is unknown" in refused(capsys, "--method", "QRTX")
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--max-epochs", "1"), ("--max-epochs", "-3"), ("--method", "QRTX"), ("--seed", "-1"), ("--seed", "4294967296")],
+)
+def test_options_that_no_fit_takes_are_refused_before_the_data_is_read(
+    folder: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    message = refused(capsys, option, value, data="not-there.csv")
+    assert option.strip("-").replace("-", "_") in message.replace("-", "_")
+    assert value in message
+    assert "not-there.csv" not in message
+
+
 def test_tables_that_cannot_be_used_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases = {
         "few.csv": (houses(39), "39 rows are too few"),
