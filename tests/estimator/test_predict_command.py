@@ -314,19 +314,21 @@ def test_saved_model_with_infinite_outer_bounds_predicts_as_the_fitted_one(folde
 
 
 @pytest.mark.parametrize(
-    ("forged", "value", "part"),
+    ("method_and_forged", "value", "part"),
     [
-        ("network0.output.bias", 1e38, "more than 1e+09 standard deviations"),
-        ("network0.output.bias", -1e10, "more than 1e+09 standard deviations"),
-        ("map0.centres", 0.0, "beyond all values"),
-        ("map0.centres", 1.0, "beyond all values"),
-        ("scale", 1e6, "beyond all values"),
+        ("QRTC-KDE network0.output.bias", 1e38, "more than 1e+09 standard deviations"),
+        ("QRTC network0.output.bias", -1e10, "more than 1e+09 standard deviations"),
+        ("QRTC-KDE map0.centres", 0.0, "beyond all values"),
+        ("QRTC-KDE map0.centres", 1.0, "beyond all values"),
+        ("QRTC-KDE scale", 1e6, "beyond all values"),
+        ("QRC scale", 0.5, "beyond all values"),
     ],
 )
 def test_forged_model_with_absurd_predictions_is_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str], forged: str, value: float, part: str
+    folder: Path, capsys: pytest.CaptureFixture[str], method_and_forged: str, value: float, part: str
 ) -> None:
-    assert predict("--method", "QRTC-KDE", "--save-model", "model.qrt") == 0
+    method, forged = method_and_forged.split()
+    assert predict("--method", method, "--save-model", "model.qrt") == 0
     facts, arrays = read_model_file(Path("model.qrt"))
     if forged in arrays:
         arrays[forged][:] = value

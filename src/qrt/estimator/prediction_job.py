@@ -23,7 +23,9 @@ from qrt.estimator.unusable_input import UnusableInput
 
 LEAST_ROWS = 40
 # What no model predicts that was fitted to data, but that a file can hold which somebody has made.
-_MOST_OUTSIDE = 0.25  # of the mass at one end: with more, not even the central 50 % interval has ends
+# Of the mass at one end: with more, the central 50 % interval has no end there, or the 95 % interval of a map that
+# leaves no mass outside unless its kernel is far too wide.
+_MOST_OUTSIDE, _MOST_OUTSIDE_OTHERS = 0.25, 0.025
 _MOST_SCALES = 1e9  # of the target, from its mean: rows with typing errors are some 1e6 away
 
 
@@ -95,7 +97,8 @@ def _check_predictions(
     for one in fitted.maps:
         ends = one.cdf(ends)
     low, high = ends.tolist()
-    if low > _MOST_OUTSIDE or high < 1 - _MOST_OUTSIDE:
+    most = _MOST_OUTSIDE if {"KDE", "DCP"} & {one.name for one in fitted.maps} else _MOST_OUTSIDE_OTHERS
+    if low > most or high < 1 - most:
         raise UnusableInput(
             f"{path}: its calibration map leaves {max(low, 1 - high):.0%} of the probability beyond all values, so "
             "that usual intervals have no ends; fit the model again, with a narrower kernel or more calibration rows"
