@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from qrt.estimator.diagnosis import Diagnosis
     from qrt.estimator.regressor import QRTRegressor
 
+_LARGEST_SEED = 2**32 - 1  # of the study's splits, which are drawn as NumPy's older generator does
 DEFAULT_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 # Options that say how a model is fitted, with their defaults.
 FOR_FITTING: dict[str, Any] = {
@@ -82,6 +83,8 @@ def _run(options: argparse.Namespace, written: list[str]) -> None:
         written.append(f"{path} has {what}")
 
     _check(options)
+    method = {} if options.method is None else {"method": options.method}
+    QRTRegressor(max_epochs=options.max_epochs, **method).checked_parameters()
     fitted: Diagnosis | None = None
     if options.model is not None:
         model = QRTRegressor.load(options.model)
@@ -98,7 +101,6 @@ def _run(options: argparse.Namespace, written: list[str]) -> None:
         new = read_new_rows(options.new, list(known.features), known.numbers, options.keep)
         for note in known.notes:
             _log(f"{options.data}: {note}")
-        method = {} if options.method is None else {"method": options.method}
         model, held_out = fit_to_known_rows(
             options.data, known, options.seed, _log, max_epochs=options.max_epochs, **method
         )
@@ -109,7 +111,15 @@ def _run(options: argparse.Namespace, written: list[str]) -> None:
         print(f"Held back to check the model: {fitted}")
     for note in new.notes:
         _log(note)
-    table = predicted_rows(options.new, model, new, _log, coverage=options.coverage, levels=options.quantiles)
+    table = predicted_rows(
+        options.new,
+        model,
+        new,
+        _log,
+        coverage=options.coverage,
+        levels=options.quantiles,
+        loaded_from=options.model,
+    )
     with whole_file(options.out) as partial:
         table.to_csv(partial, index=False)
     told(options.out, f"predictions of {len(table)} rows")
@@ -152,6 +162,8 @@ def _check(options: argparse.Namespace) -> None:
     for level in options.quantiles:
         if not 0 < level < 1:
             raise UserError(f"--quantiles has {level}: levels are between 0 and 1, for example 0.05 0.5 0.95")
+    if not 0 <= options.seed <= _LARGEST_SEED:
+        raise UserError(f"--seed is {options.seed}: it must be a whole number from 0 to {_LARGEST_SEED}")
     _check_files(options)
 
 

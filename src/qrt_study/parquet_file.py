@@ -39,7 +39,7 @@ def write_table(path: Path, table: pa.Table) -> None:
     compression = {name: "snappy" if name in plain else "none" for name in table.schema.names}
     with whole_file(path) as partial:
         pq.write_table(
-            table.replace_schema_metadata({_CHECKSUM: _checksum(table)}),
+            table.replace_schema_metadata({_CHECKSUM: content_checksum(table)}),
             partial,
             compression=compression,
             write_statistics=plain,
@@ -81,7 +81,7 @@ def _read(path: Path) -> pa.Table:
     try:
         table = pq.read_table(pa.BufferReader(content))
         recorded = (table.schema.metadata or {}).get(_CHECKSUM)
-        if recorded != _checksum(table):
+        if recorded != content_checksum(table):
             raise set_aside(path, "its content does not have its checksum")
     except MemoryError:  # which says nothing about it either
         raise
@@ -90,7 +90,7 @@ def _read(path: Path) -> pa.Table:
     return table.replace_schema_metadata(None)
 
 
-def _checksum(table: pa.Table) -> bytes:
+def content_checksum(table: pa.Table) -> bytes:
     """Of names, types and values.
 
     The checksums of Parquet's pages leave out its footer: one of 40 flipped bits would change a column unseen.

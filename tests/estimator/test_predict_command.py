@@ -17,6 +17,7 @@ from qrt.__main__ import main
 from qrt.estimator.calibration_page import calibration_page
 from qrt.estimator.columns import learned_columns
 from qrt.estimator.diagnosis import Diagnosis
+from qrt.estimator.model_file import read_model_file, write_model_file
 from qrt.estimator.own_tables import KnownRows, read_known_rows
 from qrt.estimator.regressor import QRTRegressor
 from qrt_study.data.prepare import prepare
@@ -252,6 +253,19 @@ def test_mistakes_in_names_are_refused_with_what_was_meant(folder: Path, capsys:
     assert "method 'QRTX' is unknown" in refused(capsys, "--method", "QRTX")
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--max-epochs", "1"), ("--max-epochs", "-3"), ("--method", "QRTX"), ("--seed", "-1"), ("--seed", "4294967296")],
+)
+def test_options_that_no_fit_takes_are_refused_before_the_data_is_read(
+    folder: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    message = refused(capsys, option, value, data="not-there.csv")
+    assert option.strip("-").replace("-", "_") in message.replace("-", "_")
+    assert value in message
+    assert "not-there.csv" not in message
+
+
 def test_tables_that_cannot_be_used_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases = {
         "few.csv": (houses(39), "39 rows are too few"),
@@ -340,6 +354,40 @@ def test_infinite_bounds_are_told(folder: Path, capsys: pytest.CaptureFixture[st
     infinite = int(np.isinf(table["q1e-09"]).sum())
     assert infinite > 0
     assert f"new.csv: {infinite} rows have infinite bounds" in capsys.readouterr().err
+
+
+def test_saved_model_with_infinite_outer_bounds_predicts_as_the_fitted_one(folder: Path) -> None:
+    asked = ("--quantiles", "1e-9", "0.5")
+    assert predict("--method", "QRTC-KDE", "--save-model", "model.qrt", *asked) == 0
+    assert predict("--model", "model.qrt", *asked, out="again.csv") == 0
+    assert Path("again.csv").read_bytes() == Path("out.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("method_and_forged", "value", "part"),
+    [
+        ("QRTC-KDE network0.output.bias", 1e38, "more than 1e+09 standard deviations"),
+        ("QRTC network0.output.bias", -1e10, "more than 1e+09 standard deviations"),
+        ("QRTC-KDE map0.centres", 0.0, "beyond all values"),
+        ("QRTC-KDE map0.centres", 1.0, "beyond all values"),
+        ("QRTC-KDE scale", 1e6, "beyond all values"),
+        ("QRC scale", 0.5, "beyond all values"),
+    ],
+)
+def test_forged_model_with_absurd_predictions_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], method_and_forged: str, value: float, part: str
+) -> None:
+    method, forged = method_and_forged.split()
+    assert predict("--method", method, "--save-model", "model.qrt") == 0
+    facts, arrays = read_model_file(Path("model.qrt"))
+    if forged in arrays:
+        arrays[forged][:] = value
+    else:
+        facts["maps"][0][forged] = value
+    write_model_file(Path("forged.qrt"), facts, arrays)
+    message = refused(capsys, "--model", "forged.qrt", "--out", "other.csv")
+    assert "forged.qrt" in message
+    assert part in message
 
 
 def test_names_and_texts_of_a_file_have_no_say_over_terminal_and_spreadsheet(

@@ -61,24 +61,46 @@ def test_rows_are_those_of_the_file_without_its_blank_lines(tmp_path: Path) -> N
     assert read_csv_table(csv_file(tmp_path, "a\n1\n\n3\n"))["a"].isna().tolist() == [False, True, False]
 
 
-fields = st.sampled_from(["1", "-2.5", "", "a", "a,b", 'a"b', "a\nb", " ", "é", "?", "nan"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("blank", ["", "  ", "\t"])
+def test_a_row_after_a_blank_line_keeps_its_empty_first_field(tmp_path: Path, end: str, blank: str) -> None:
+    table = read_csv_table(csv_file(tmp_path, end.join(["x,y", blank, ",2", "3,4", blank, blank, ",5", ""])))
+    assert table["y"].tolist() == [2, 4, 5]
+    assert table["x"].isna().tolist() == [True, False, True]
+
+
+def test_line_ends_of_all_kinds_may_be_mixed_and_those_in_quotes_stay(tmp_path: Path) -> None:
+    table = read_csv_table(csv_file(tmp_path, 'x,y\n\r,2\r\n\r\r"a\r\r,\nb",4\n\r\n,5'))
+    assert table["x"].fillna("").tolist() == ["", "a\r\r,\nb", ""]
+    assert table["y"].tolist() == [2, 4, 5]
+
+
+fields = st.sampled_from(["1", "-2.5", "", "a", "a,b", 'a"b', "a\nb", "a\rb", "\r", " ", "  a", "é", "?", "nan"])
+ends = st.sampled_from(["\n", "\r\n", "\r"])
 
 
 @quick
-@given(st.lists(st.lists(fields, min_size=2, max_size=4), min_size=1, max_size=5), st.sampled_from(["\n", "\r\n"]))
+@given(st.lists(st.lists(fields, min_size=2, max_size=4) | st.just([]), min_size=1, max_size=5), ends, ends)
 def test_a_table_is_read_as_python_reads_it_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], end: str
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], end: str, other: str
 ) -> None:
-    text = io.StringIO()
-    csv.writer(text, lineterminator=end).writerows([["a", "b", "c"], *rows])
-    path = csv_file(tmp_path_factory.getbasetemp(), text.getvalue())
-    if all(len(row) == 3 for row in rows):
+    lines = [csv_line(row) for row in [["a", "b", "c"], *rows]]
+    text = "".join(line + (end, other)[number % 2] for number, line in enumerate(lines))
+    path = csv_file(tmp_path_factory.getbasetemp(), text)
+    if all(len(row) in (0, 3) for row in rows):
         cells = read_csv_table(path).astype(object)
-        numbers = [[_float_or_text(field) for field in row] for row in rows]
+        numbers = [[_float_or_text(field) for field in row] for row in rows if row]
         assert [[_float_or_text(cell) for cell in row] for row in cells.to_numpy()] == numbers
     else:
         with pytest.raises(UserError, match=r"field\(s\), but the first line has 3"):
             read_csv_table(path)
+
+
+def csv_line(row: list[str]) -> str:
+    """A row without the end of its line, in quotes where it needs them with any end."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerow(row)
+    return text.getvalue().removesuffix("\r\n")
 
 
 def _float_or_text(cell: object) -> float | str:

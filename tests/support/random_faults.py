@@ -33,6 +33,8 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -52,6 +54,7 @@ from qrt_study.data.record import read_record, write_record
 from qrt_study.data.sheet import paper_datasets
 from qrt_study.data.source_lock import LockEntry, SourceLock
 from qrt_study.parquet_file import read_tables, write_rows
+from qrt_study.results.prediction_file import PredictionFile, SplitPart, write_predictions
 from qrt_study.results.published_results import PublishedResults
 from qrt_study.results.tables import RUNS
 from support.generated_splits import heteroscedastic
@@ -186,6 +189,36 @@ def _published(path: Path) -> Any:
     return PublishedResults(path.parent).manifest
 
 
+def _predicted() -> bytes:
+    """Predictions as a study writes them."""
+    columns = {f"one {name}1": np.linspace(-1, 1, 40).astype(np.float16) for name in ("mean", "scale", "log_weight")}
+    parts = [SplitPart(0, part, np.arange(40), np.zeros(40, np.float32), columns) for part in ("calibration", "test")]
+    return _sound(lambda path: write_predictions(path, parts, {"dataset": "Yacht", "data": "0" * 32}))
+
+
+@cache
+def _without_checksum() -> bytes:
+    """Predictions as those that were published before they had a checksum in themselves."""
+    table = pq.read_table(pa.BufferReader(_predicted()))
+    facts = {b"qrt.predictions": json.dumps({"dataset": "Yacht", "data": "0" * 32}).encode()}
+    return _sound(lambda path: pq.write_table(table.replace_schema_metadata(facts), path))
+
+
+def _read_predictions(path: Path) -> Any:
+    file = PredictionFile(path)
+    values = [values.tolist() for part in ("calibration", "test") for values in file.parameters("one", 0, part)]
+    return file.described, values, file.rows(0, "test")[0].tolist()
+
+
+def _published_predictions(path: Path) -> Any:
+    there = path.parent / "predictions/Yacht.parquet"
+    there.parent.mkdir(exist_ok=True)
+    there.write_bytes(path.read_bytes())
+    files = {"predictions/Yacht.parquet": hashlib.sha256(_without_checksum()).hexdigest()}
+    write_record(path.parent / "manifest.json", _MANIFEST | {"files": files})
+    return _read_predictions(there)
+
+
 def _mirror(path: Path) -> Any:
     (path.parent / "manifest.csv").write_bytes(path.read_bytes())
     (path.parent / "a.csv.gz").write_bytes(_csv_gz())
@@ -217,16 +250,24 @@ def models() -> tuple[bytes, ...]:
 
 
 def _predictions(path: Path) -> Any:
-    """Predictions of a model file for eight rows; whatever its maps are, the means are finite."""
+    """Predictions of a model file for eight rows: finite, but for bounds of KDE maps that leave mass outside."""
     x, _, _ = heteroscedastic(8)
     frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(colour="red")
     model = QRTRegressor.load(path)
     new = NewRows(frame[[name for name in model.columns_.labels if name in frame]], np.ones(8, bool), frame[[]], ())
     if new.features.shape[1] != len(model.columns_.labels):
         return NOTHING  # other columns than the rows have: nothing to predict
-    table = predicted_rows(path, model, new, lambda line: None, coverage=0.9, levels=[0.1, 0.5])
-    if not np.isfinite(table["mean"]).all() or table.isna().to_numpy().any():
+    ask: dict[str, Any] = {"coverage": 0.5, "levels": [0.025, 0.05, 0.1, 0.5, 0.9, 0.95, 0.975], "loaded_from": path}
+    table = predicted_rows(path, model, new, lambda line: None, **ask)
+    central = table[["mean", "lower_0.5", "upper_0.5", "q0.5"]]
+    outer = table.drop(columns=["row", *central]).to_numpy()
+    if not np.isfinite(central).all(axis=None) or np.isnan(outer).any():
         raise AssertionError("a prediction is not a number")
+    if np.isinf(outer).any() and "KDE" not in [one.name for one in model.model_.maps]:
+        raise AssertionError("a usual bound is infinite")
+    found = table.drop(columns="row").to_numpy()
+    if (np.abs(found[np.isfinite(found)] - model.model_.y_mean) > 1e9 * model.model_.y_scale).any():
+        raise AssertionError("a prediction is absurd")
     return table.to_csv()
 
 
@@ -246,6 +287,8 @@ _MIRROR = "group,name,file,sha256,target\nuci,Yacht,a.csv.gz,{},y\nuci,CPU,b.csv
 DAMAGED: dict[str, tuple[Callable[[], bytes], Callable[[Path], Any], bool]] = {
     "model file": (lambda: models()[0], _predictions, True),
     "result table": (lambda: _sound(partial(_write_table, version=7)), lambda path: read_tables([path], RUNS), True),
+    "predictions of a study": (_predicted, _read_predictions, True),
+    "predictions, published": (_without_checksum, _published_predictions, True),
     "record": (lambda: _sound(partial(_write_record, version=7)), read_record, True),
     "manifest of published results": (lambda: _sound(lambda path: write_record(path, _MANIFEST)), _published, True),
     "zip, deflate": (lambda: _zip(zipfile.ZIP_DEFLATED), _from_zip, True),
@@ -263,7 +306,11 @@ DAMAGED: dict[str, tuple[Callable[[], bytes], Callable[[Path], Any], bool]] = {
     "ARFF": (lambda: ARFF, lambda path: read_arff(path).frame.to_csv(), False),
     "lock file": (lambda: _sound(partial(_write_lock, version=7)), lambda path: SourceLock(path)._read(), False),
 }
-_NAMES = {"CSV in gzip": "file.csv.gz", "Parquet of a user": "file.parquet"}
+_NAMES = {
+    "predictions of a study": "predictions.parquet",
+    "CSV in gzip": "file.csv.gz",
+    "Parquet of a user": "file.parquet",
+}
 
 
 def damage(chance: Random, kind: str) -> str:
@@ -306,7 +353,7 @@ def _places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def forge(chance: Random) -> str:
-    """Load a forged model and predict with it: "refused", or "predicts" with numbers."""
+    """Load a forged model and predict with it: "refused", or "predicts", or "predicts, with infinite outer bounds"."""
     first, _, rest = chance.choice(models()).split(b"\n", 2)
     text, _, stored = rest.partition(b"\n")
     content, arrays = json.loads(text), bytearray(stored)
@@ -332,10 +379,10 @@ def forge(chance: Random) -> str:
         path.write_bytes(b"\n".join([first, hashlib.sha256(body).hexdigest().encode(), body]))
         with _quietly():
             try:
-                _predictions(path)
+                predicted = _predictions(path)
             except REFUSALS:
                 return "refused"
-    return "predicts"
+    return "predicts, with infinite outer bounds" if "inf" in str(predicted) else "predicts"
 
 
 # Tables as people have them: read as Python's csv reads them, or refused; usable for a study and a prediction, or
@@ -357,6 +404,7 @@ _CELLS = [
     "a\tb",
     'say "x"',
     "a\nb",
+    "a\rb",
 ]
 _CELLS += [word for word in HARMFUL if word.isprintable()]
 
@@ -371,11 +419,20 @@ def table_file(chance: Random) -> tuple[bytes, list[str], list[list[str]]]:
             row[:] = [*row, "more"] if chance.random() < 0.5 else row[1:]
     rows = [*sound, *strange]
     chance.shuffle(rows)
-    text, end = io.StringIO(), chance.choice(["\n", "\r\n"])
-    writer = partial(csv.writer, quoting=csv.QUOTE_ALL) if chance.random() < 0.5 else csv.writer
-    writer(text, lineterminator=end).writerows([names, *rows])
+    quoting, end = chance.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]), chance.choice(["\n", "\r\n", "\r"])
+    lines = [_csv_line(row, quoting) for row in [names, *rows]]
+    if len(names) > 1 and chance.random() < 0.5:  # blank lines, which are no rows
+        for _ in range(chance.choice([1, 2, 10])):
+            lines.insert(chance.randrange(len(lines)) + 1, chance.choice(["", " ", "\t "]))
     mark = chance.choice([b"", b"\xef\xbb\xbf"])
-    return mark + text.getvalue().encode(), names, rows
+    return mark + "".join(line + end for line in lines).encode(), names, rows
+
+
+def _csv_line(row: list[str], quoting: Any) -> str:
+    """A row without the end of its line, in quotes where it needs them with any end."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n", quoting=quoting).writerow(row)
+    return text.getvalue().removesuffix("\r\n")
 
 
 def table(chance: Random) -> str:
@@ -402,6 +459,8 @@ def table(chance: Random) -> str:
 
 
 def _read_as_python_does(path: Path, names: list[str], rows: list[list[str]]) -> str:
+    if len(names) > 1:  # a line with one blank field is no row
+        rows = [row for row in rows if len(row) > 1 or "".join(row).strip(" \t")]
     try:
         read = read_csv_table(path)
     except UserError:

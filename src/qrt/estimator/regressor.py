@@ -211,18 +211,7 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
         rows are drawn.
         """
         start = time.perf_counter()
-        with _refused_as_unusable():
-            chosen = chosen_method(
-                self.method,
-                base_model=self.base_model,
-                components=self.components,
-                members=self.members,
-                alpha=self.alpha,
-                bandwidth=self.bandwidth,
-                posthoc_map=self.posthoc_map,
-                posthoc_bandwidth=self.posthoc_bandwidth,
-            )
-            settings = self._settings()
+        chosen, settings = self.checked_parameters()
         given = with_weight(self._table(X, reset=True), y, sample_weight)
         columns = learned_columns(given.table, self.categorical)
         _check_memory(given.table, columns)
@@ -357,6 +346,21 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
             raise UnusableInput(
                 f"cv is {self.cv}: the folds validate and calibrate each other, so give no sets of your own, or cv=None"
             )
+
+    def checked_parameters(self) -> tuple[ChosenMethod, TrainingSettings]:
+        """What the parameters ask for; `UnusableInput` if a fit would refuse them, whatever the data."""
+        with _refused_as_unusable():
+            chosen = chosen_method(
+                self.method,
+                base_model=self.base_model,
+                components=self.components,
+                members=self.members,
+                alpha=self.alpha,
+                bandwidth=self.bandwidth,
+                posthoc_map=self.posthoc_map,
+                posthoc_bandwidth=self.posthoc_bandwidth,
+            )
+            return chosen, self._settings()
 
     def _settings(self) -> TrainingSettings:
         return TrainingSettings(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
-from typing import TextIO
+from typing import Any, NamedTuple, TextIO
 
 import pandas as pd
 
@@ -24,14 +26,13 @@ def read_csv_table(path: Path) -> pd.DataFrame:
     would take what is too much for an index, and move every name by one.
     """
     try:
-        names, rows = _names_and_rows(path)
+        names, rows, content = _names_and_rows(path)
         frame = pd.read_csv(
-            path,
-            encoding="utf-8-sig",
+            content,
             index_col=False,
             keep_default_na=False,
             na_values=[""],
-            skip_blank_lines=len(names) > 1,
+            skip_blank_lines=False,
             low_memory=False,
         )
     except UnicodeDecodeError as error:
@@ -50,22 +51,55 @@ def read_csv_table(path: Path) -> pd.DataFrame:
     return frame
 
 
-def check_fields(where: Path | str, records: Iterable[tuple[int, Sequence[str]]], number: int) -> int:
-    """The number of records, each the line that it ends in and its fields, if all have this `number` of fields.
+class Record(NamedTuple):
+    """A record of a CSV: the line that it ends in, its fields, and its text, which ends with a line feed."""
 
-    Blank lines are none, unless there is one column, in which they are a missing value.
+    line: int
+    fields: list[str]
+    text: str
+
+
+def csv_records(lines: Iterable[str], **dialect: Any) -> Iterator[Record]:
+    """The records of a CSV as Python's reader finds them, whatever its lines end with."""
+    read: list[str] = []
+
+    def noted() -> Iterator[str]:
+        for line in lines:
+            read.append(line)
+            yield line
+
+    reader = csv.reader(noted(), **dialect)
+    for fields in reader:
+        yield Record(reader.line_num, fields, "".join(read).rstrip("\r\n") + "\n")
+        read.clear()
+
+
+def sound_records(where: Path | str, records: Iterable[Record], number: int) -> Iterator[Record]:
+    """These records, if all have this `number` of fields; UserError for the first one that has another.
+
+    Blank lines are none, unless there is one column, in which they are a missing value. They are left out here, since
+    pandas takes fields for blank after a blank line that ends with a carriage return alone.
     """
-    count = 0
-    for line, fields in records:
+    for record in records:
+        fields = record.fields
         if number > 1 and len(fields) <= 1 and not "".join(fields).strip(" \t"):
             continue
         if len(fields or [""]) != number:
             raise UserError(
-                f"{where}: the row that ends in line {line} has {len(fields)} field(s), but the first line has "
+                f"{where}: the row that ends in line {record.line} has {len(fields)} field(s), but the first line has "
                 f"{number}; give each row a field for each column, and quote fields with a separator"
             )
+        yield record
+
+
+def text_of(records: Iterable[Record]) -> tuple[io.BytesIO, int]:
+    """The text of records in UTF-8, for pandas, and how many there are."""
+    content, count = io.BytesIO(), 0
+    for record in records:
+        content.write(record.text.encode())
         count += 1
-    return count
+    content.seek(0)
+    return content, count
 
 
 def retyped(frame: pd.DataFrame, change: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
@@ -73,16 +107,18 @@ def retyped(frame: pd.DataFrame, change: Callable[[pd.Series], pd.Series]) -> pd
     return pd.DataFrame({name: change(frame[name]) for name in frame.columns}, index=frame.index, columns=frame.columns)
 
 
-def _names_and_rows(path: Path) -> tuple[list[str], int]:
-    """The names of the columns, each there once, and the number of rows, which all have a field for each."""
+def _names_and_rows(path: Path) -> tuple[list[str], int, io.BytesIO]:
+    """The names of the columns, each there once, the number of rows, which all have a field for each, and the text."""
     opener = gzip.open if path.name.endswith(".gz") else open
     with opener(path, "rt", encoding="utf-8-sig", newline="") as text:
-        reader = csv.reader(_lines(path, text))
-        names = next(reader, [])
-        if not names:
+        records = csv_records(_lines(path, text))
+        first = next(records, None)
+        if first is None or not first.fields:
             raise UserError(f"{path}: the file is empty; the first line should name the columns")
+        names = first.fields
         _check_names(path, names)
-        return names, check_fields(path, ((reader.line_num, fields) for fields in reader), len(names))
+        content, number = text_of(chain([first], sound_records(path, records, len(names))))
+        return names, number - 1, content
 
 
 def _lines(path: Path, text: TextIO) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from qrt.errors import UserError
 from qrt.estimator.preparation import Rules
-from qrt.estimator.text_table import check_fields, read_csv_table
+from qrt.estimator.text_table import csv_records, read_csv_table, sound_records
 from qrt_study.data.raw_table import RawTable, SourceUnavailable, TargetTransform
 from qrt_study.inside import path_inside
 
@@ -61,10 +61,10 @@ def _manifest_row(name: str, mirror: Path) -> dict[str, str]:
     manifest = mirror / "manifest.csv"
     try:
         with manifest.open(encoding="utf-8-sig", newline="") as lines:
-            reader = csv.reader(lines)
-            names = next(reader, [])
-            records = [(reader.line_num, fields) for fields in reader]
-        check_fields(manifest, records, len(names))
+            records = csv_records(lines)
+            first = next(records, None)
+            names = first.fields if first else []
+            found = [record.fields for record in sound_records(manifest, records, len(names))]
     except FileNotFoundError as error:
         raise SourceUnavailable("mirror: there is no manifest.csv") from error
     except (OSError, UnicodeDecodeError, csv.Error, UserError) as error:
@@ -72,7 +72,7 @@ def _manifest_row(name: str, mirror: Path) -> dict[str, str]:
     missing = [column for column in _NEEDED if column not in names]
     if missing:
         raise SourceUnavailable(f"mirror: {manifest} lacks the column(s) {', '.join(missing)}; docs/data.md lists all")
-    rows = [dict(zip(names, fields, strict=True)) for _, fields in records if name in fields]
+    rows = [dict(zip(names, fields, strict=True)) for fields in found if name in fields]
     rows = [row for row in rows if row["name"] == name]
     if len(rows) > 1:
         raise SourceUnavailable(f"mirror: {name} is {len(rows)} times in its manifest")

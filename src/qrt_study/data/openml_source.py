@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -114,16 +114,23 @@ def fetch_openml(
     )
 
 
-def origins(rows: Sequence[SheetRow], cache: Path, settings: TransferSettings) -> dict[str, Origin | SourceUnavailable]:
-    """Where the data of each row is, by OpenML's descriptions alone; or why it is not."""
-    found: dict[str, Origin | SourceUnavailable] = {}
-    for row in rows:
-        try:
-            with _client(cache, settings) as openml:
-                found[row.name] = _origin(row, _dataset(openml, row))
-        except SourceUnavailable as error:
-            found[row.name] = error
-    return found
+@contextlib.contextmanager
+def descriptions(cache: Path, settings: TransferSettings) -> Iterator[Callable[[SheetRow], tuple[Origin, str]]]:
+    """A function, also for threads, that asks where the data of a row is and what status OpenML gives it.
+
+    By OpenML's description alone; it raises `SourceUnavailable` if the data is not there.
+    """
+    with _client(cache, settings) as openml:
+
+        def ask(row: SheetRow) -> tuple[Origin, str]:
+            with _answers(openml, openml.config.server):
+                origin = _origin(row, _dataset(openml, row))
+                # As the package has just kept it; its dataset leaves the status out.
+                folder = Path(openml.config.get_cache_directory(), "datasets", str(row.openml_id))
+                status = ElementTree.parse(folder / "description.xml").findtext(f"{_NAMESPACE}status", "")
+            return origin, status
+
+        yield ask
 
 
 def _dataset(openml: types.ModuleType, row: SheetRow) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,12 @@ def check_sha256(path: Path, recorded: str) -> None:
 
 def write_record(path: Path, record: dict[str, Any]) -> None:
     """Write a record, with a checksum of it inside."""
-    write_json(path, record | {"record_sha256": _record_sha256(record)})
+    write_json(path, with_checksum(record))
+
+
+def with_checksum(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record and a checksum of it, for `parsed_record`."""
+    return dict(record) | {"record_sha256": _record_sha256(record)}
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -77,5 +82,5 @@ def _without(record: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in record.items() if key != name}
 
 
-def _record_sha256(record: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+def _record_sha256(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(dict(record), sort_keys=True).encode()).hexdigest()

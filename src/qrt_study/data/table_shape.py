@@ -53,6 +53,6 @@ def _shape_of_text(path: Path) -> tuple[int, int]:
         else:
             sample = file.read(_SAMPLE_BYTES)
     text = sample.decode("utf-8", errors="replace")
-    columns = len(next(csv.reader(io.StringIO(text)), []))
-    lines = sample.count(b"\n")
+    columns = len(next(csv.reader(io.StringIO(text, newline="")), []))
+    lines = max(sample.count(b"\n"), sample.count(b"\r"))
     return round(size * lines / max(len(sample), 1)), columns

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import warnings
 import zipfile
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -14,7 +16,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import pandas as pd
 
 from qrt.errors import UserError
-from qrt.estimator.text_table import check_fields
+from qrt.estimator.text_table import csv_records, sound_records, text_of
 from qrt_study.data.archive_member import member_bytes, refuse_large_archive
 from qrt_study.data.download import TransferSettings
 from qrt_study.data.raw_table import RawTable, SourceUnavailable
@@ -24,6 +26,7 @@ from qrt_study.data.source_lock import Origin, SourceLock, locked_file
 SERVER_VARIABLE = "QRT_UCI_SERVER"
 _SEPARATORS = {"comma": ",", "semicolon": ";", "whitespace": " "}
 _MISSING = ("?", "")
+_BLANKS = re.compile(r'("[^"]*")|\s+')
 
 
 def fetch_uci(row: SheetRow, cache: Path, lock: SourceLock, settings: TransferSettings | None = None) -> RawTable:
@@ -99,20 +102,31 @@ def _text_cells(content: bytes, separator: str) -> pd.DataFrame:
     except UnicodeDecodeError:
         text = content.decode("latin-1")
     lines = io.StringIO(text, newline="")
-    simple = lines if separator != " " else (" ".join(line.split()) + "\n" for line in lines)
-    records = csv.reader(simple, delimiter=separator, skipinitialspace=True)
-    first = next((fields for fields in records if "".join(fields).strip()), [])
-    check_fields("the file", ((records.line_num, fields) for fields in records), len(first))
-    return pd.read_csv(
-        io.StringIO(text),
-        sep=separator if separator != " " else r"\s+",
+    simple = lines if separator != " " else map(_with_single_blanks, lines)
+    records = csv_records(simple, delimiter=separator, skipinitialspace=True)
+    first = next((record for record in records if "".join(record.fields).strip()), None)
+    if first is None:
+        raise ValueError("it is empty")
+    table, rows = text_of(chain([first], sound_records("the file", records, len(first.fields))))
+    cells = pd.read_csv(
+        table,
+        sep=separator,
         header=None,
         dtype=str,
         na_values=list(_MISSING),
         keep_default_na=False,
         skipinitialspace=True,
+        skip_blank_lines=False,
         index_col=False,
     )
+    if cells.shape != (rows, len(first.fields)):
+        raise ValueError(f"its quotes can be read in two ways, as {rows} or as {len(cells)} rows")
+    return cells
+
+
+def _with_single_blanks(line: str) -> str:
+    """The line with one blank between its fields; quotes keep theirs."""
+    return _BLANKS.sub(lambda found: found[1] or " ", line).strip() + "\n"
 
 
 def _spreadsheet_cells(content: bytes, origin: str) -> pd.DataFrame:

@@ -10,7 +10,7 @@ file and of itself. Packing adds to what is published: networks stay unless thei
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,13 @@ def pack(study: Path, archive: Path, notes: Mapping[str, Any], *, mixed: str = "
     contents = _contents(pa.concat_tables([found["runs"].select(_SUMMARY) for found in tables.values()]), rows, times)
     _refuse_mixture(contents, mixed)
     check_manifest(study, vars(contents) | {"files": {}})
+    # Read, and checked, before anything is written.
+    predictions = _predictions(study, before, contents.datasets)
+    computed = {
+        archive / kind / f"{protocol}.parquet": _from_predictions(kind, protocol, study, before, changed)
+        for kind in FROM_PREDICTIONS
+        for protocol in PROTOCOLS
+    }
     written = _records(study, archive, before)
     written += [
         _write(archive / "networks" / f"{name}.{kind}.parquet", table)
@@ -91,8 +98,8 @@ def pack(study: Path, archive: Path, notes: Mapping[str, Any], *, mixed: str = "
         if len(table)
     ]
     written += [_write(archive / "times" / f"{name}.parquet", table) for name, table in times.items() if len(table)]
-    written += _predictions(study, archive, before, contents.datasets)
-    written += [path for kind in FROM_PREDICTIONS for path in _from_predictions(kind, study, archive, before, changed)]
+    written += [_copied(source, archive / "predictions" / f"{name}.parquet") for name, source in predictions.items()]
+    written += [_write(path, table) for path, table in computed.items() if len(table)]
     _remove_others(archive, written)
     manifest = dict(notes) | vars(contents) | {"mixed": mixed}
     manifest["files"] = {str(path.relative_to(archive)): file_sha256(path) for path in sorted(written)}
@@ -175,30 +182,32 @@ def _times(protocol: str, study: Path, before: PublishedResults | None, changed:
     return pa.concat_tables([old, new]).sort_by([("dataset", "ascending"), ("split", "ascending")])
 
 
-def _predictions(study: Path, archive: Path, before: PublishedResults | None, data: Mapping[str, str]) -> list[Path]:
-    """Copy the study's predictions beside those published before; those on data that has changed leave."""
-    kept = {name: Path(file) for name in data if before and (file := before.predictions_file(name))}
-    for path in sorted((study / Layout("results/networks").networks).glob("*/predictions.parquet")):
-        if (name := path.parent.name) in data:
-            kept[name] = archive / "predictions" / f"{name}.parquet"
-            with whole_file(kept[name]) as partial:
-                shutil.copyfile(path, partial)
-    return [file for name, file in kept.items() if PredictionFile(file).described["data"] == data[name]]
+def _predictions(study: Path, before: PublishedResults | None, data: Mapping[str, str]) -> dict[str, Path]:
+    """The study's files of predictions by dataset, and those published before; those on other data leave."""
+    found = {name: Path(file) for name in data if before and (file := before.predictions_file(name))}
+    of_study = sorted((study / Layout("results/networks").networks).glob("*/predictions.parquet"))
+    found |= {path.parent.name: path for path in of_study if path.parent.name in data}
+    return {name: path for name, path in found.items() if PredictionFile(path).described["data"] == data[name]}
+
+
+def _copied(source: Path, path: Path) -> Path:
+    """Copy a file, unless it is there already."""
+    if source != path:
+        with whole_file(path) as partial:
+            shutil.copyfile(source, partial)
+    return path
 
 
 def _from_predictions(
-    kind: str, study: Path, archive: Path, before: PublishedResults | None, changed: list[str]
-) -> Iterator[Path]:
-    """Write the rows of `scores` or `conditional`: the study's, and published ones of other datasets."""
-    for protocol in PROTOCOLS:
-        networks = study / Layout("results/networks").networks
-        new = _of_study(sorted(networks.glob(f"*/{kind}.{protocol}.parquet")), kind)
-        path = before.from_predictions_file(kind, protocol) if before else None
-        old = before.read(path, kind) if before and path else _of_study([], kind)
-        left = pa.array([*new["dataset"].unique().to_pylist(), *changed], TEXT)
-        table = pa.concat_tables([old.filter(pc.invert(pc.is_in(old["dataset"], left))), new])
-        if len(table):
-            yield _write(archive / kind / f"{protocol}.parquet", table.sort_by("dataset"))
+    kind: str, protocol: str, study: Path, before: PublishedResults | None, changed: list[str]
+) -> pa.Table:
+    """The rows of `scores` or `conditional`: the study's, and published ones of other datasets."""
+    networks = study / Layout("results/networks").networks
+    new = _of_study(sorted(networks.glob(f"*/{kind}.{protocol}.parquet")), kind)
+    path = before.from_predictions_file(kind, protocol) if before else None
+    old = before.read(path, kind) if before and path else _of_study([], kind)
+    left = pa.array([*new["dataset"].unique().to_pylist(), *changed], TEXT)
+    return pa.concat_tables([old.filter(pc.invert(pc.is_in(old["dataset"], left))), new]).sort_by("dataset")
 
 
 def _records(study: Path, archive: Path, before: PublishedResults | None) -> list[Path]:

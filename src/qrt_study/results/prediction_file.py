@@ -2,12 +2,13 @@
 
 One Parquet file per dataset. Its rows are rows of the prepared data, once for each split and part, in the order of the
 study; its columns are the standardised target and, for each network, the parameters of its mixture. What else there is
-to know (methods, scale of the targets, how each network was trained) is in the metadata of the file. Parameters are
-rounded as far as no metric feels it (`qrt_study.results.prediction_job`).
+to know (methods, scale of the targets, how each network was trained) is in the metadata of the file, with a checksum of
+the table. Parameters are rounded as far as no metric feels it (`qrt_study.results.prediction_job`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from qrt.atomic import whole_file
+from qrt.atomic import set_aside, unreadable, whole_file
+from qrt.errors import UserError
+from qrt_study.data.record import parsed_record, with_checksum
+from qrt_study.parquet_file import content_checksum
+from qrt_study.results.layout import Layout
+from qrt_study.results.published_results import MANIFEST, PublishedResults, changed
 
 Array = npt.NDArray[Any]
 
@@ -29,9 +35,10 @@ Array = npt.NDArray[Any]
 PARTS = ("calibration", "test", "map")
 PARAMETERS = ("mean", "scale", "log_weight")
 PIT = "pit"
-_PLACE = ("split", "part", "row", "y")
 _PIT_STEP = 2.0**-16
 _METADATA = b"qrt.predictions"
+_TABLE_SHA256 = "table_sha256"  # among the facts; files from before November 2026 have none
+_NEEDED = frozenset({"dataset", "data"})
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,8 @@ def write_predictions(path: Path, parts: Sequence[SplitPart], described: Mapping
         nothing = {name: pa.nulls(number, kind) for name, kind in schema.items()}
         tables.append(pa.table(nothing | columns))
     table = pa.concat_tables(tables).combine_chunks()
-    table = table.replace_schema_metadata({_METADATA: json.dumps(described, sort_keys=True).encode()})
+    facts = with_checksum({**described, _TABLE_SHA256: content_checksum(table).decode()})
+    table = table.replace_schema_metadata({_METADATA: json.dumps(facts, sort_keys=True).encode()})
     few = ["split", "part"]
     with whole_file(path) as partial:
         pq.write_table(
@@ -118,35 +126,61 @@ def write_predictions(path: Path, parts: Sequence[SplitPart], described: Mapping
 
 @dataclass(frozen=True)
 class PredictionFile:
-    """The predictions on one dataset."""
+    """The predictions on one dataset; UserError if they are not as they were published, or written by a study."""
 
     path: Path
 
-    @cached_property
+    @property
     def described(self) -> dict[str, Any]:
         """What the file says of itself."""
-        described: dict[str, Any] = json.loads(self._schema.metadata[_METADATA])
-        return described
+        return self._read[0]
+
+    @property
+    def _table(self) -> pa.Table:
+        return self._read[1]
 
     @cached_property
-    def _schema(self) -> pa.Schema:
-        return pq.read_schema(self.path)
+    def _read(self) -> tuple[dict[str, Any], pa.Table]:
+        """What the file says of itself, and its table."""
+        try:
+            content = self.path.read_bytes()
+        except OSError as error:
+            raise unreadable(self.path, error) from error
+        results = self.path.parent.parent
+        is_published = self.path.parent.name == "predictions" and (results / MANIFEST).is_file()
+        if is_published and not PublishedResults(results).is_content(self.path, hashlib.sha256(content).hexdigest()):
+            raise changed(self.path)
+        try:
+            table = pq.read_table(pa.BufferReader(content))
+            described = parsed_record((table.schema.metadata or {}).get(_METADATA, b""), _NEEDED)
+            if described is None:
+                raise self._damaged("it does not say what it holds")
+            recorded = described.pop(_TABLE_SHA256, None)
+            if recorded not in (None, content_checksum(table).decode()):
+                raise self._damaged("its content does not have its checksum")
+        except MemoryError:  # which says nothing about the file
+            raise
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise self._damaged(str(error).splitlines()[0][:200] if str(error) else "unreadable") from error
+        return described, table
 
-    @cached_property
-    def _places(self) -> pa.Table:
-        return pq.read_table(self.path, columns=list(_PLACE))
+    def _damaged(self, reason: str) -> UserError:
+        """The error for a damaged file; one of a study is rebuilt by the next call."""
+        if self.path.name == Path(Layout("").predictions("")).name:
+            return set_aside(self.path, reason)
+        return UserError(f"{self.path}: not a whole file of predictions ({reason}); get it again from its source")
 
     def _chosen(self, split: int, part: str) -> pa.ChunkedArray:
-        return pc.and_(pc.equal(self._places["split"], split), pc.equal(self._places["part"], part))
+        return pc.and_(pc.equal(self._table["split"], split), pc.equal(self._table["part"], part))
 
     def rows(self, split: int, part: str) -> tuple[Array, Array]:
         """Numbers of the rows of a part in the prepared data, from 0, and their standardised targets."""
-        here = self._places.filter(self._chosen(split, part))
+        here = self._table.select(["row", "y"]).filter(self._chosen(split, part))
         return here["row"].to_numpy(), here["y"].to_numpy().copy()
 
     def parameters(self, network: str, split: int, part: str) -> list[Array]:
         """Means, scales and logarithms of weights, each (N, K) float64, of a network's mixtures."""
-        of_network = {name.removeprefix(f"{network} "): name for name in self._schema.names}
+        of_network = {name.removeprefix(f"{network} "): name for name in self._table.schema.names}
         return [
             self._values([name for short, name in of_network.items() if short.startswith(parameter)], split, part)
             for parameter in PARAMETERS
@@ -157,5 +191,5 @@ class PredictionFile:
         return self._values([f"{network} {PIT}"], split, "map")[:, 0]
 
     def _values(self, names: Sequence[str], split: int, part: str) -> Array:
-        table = pq.read_table(self.path, columns=list(names)).filter(self._chosen(split, part))
+        table = self._table.select(list(names)).filter(self._chosen(split, part))
         return np.column_stack([table[name].to_numpy().astype(np.float64) for name in names])

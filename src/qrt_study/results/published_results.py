@@ -84,7 +84,7 @@ class PublishedResults:
         return self._listed(f"times/{protocol}.parquet")
 
     def predictions_file(self, dataset: str) -> str | None:
-        """The predictions of the main comparison on a dataset."""
+        """The predictions of the main comparison on a dataset; `PredictionFile` checks them."""
         return self._listed(f"predictions/{dataset}.parquet")
 
     def from_predictions_file(self, kind: str, protocol: str) -> str | None:
@@ -95,13 +95,16 @@ class PublishedResults:
         """The datasets with training times under a protocol."""
         return frozenset(self.manifest["timed"].get(protocol, ()))
 
+    def is_content(self, path: str | Path, sha256: str) -> bool:
+        """Whether a file below the folder was published with this checksum."""
+        return bool(sha256 == self.manifest["files"].get(str(Path(path).relative_to(self.folder))))
+
     def _listed(self, name: str) -> str | None:
         return str(path_inside(self.folder, name)) if name in self.manifest["files"] else None
 
     def _check(self, path: str) -> None:
-        name = str(Path(path).relative_to(self.folder))
-        if not Path(path).is_file() or file_sha256(Path(path)) != self.manifest["files"].get(name):
-            raise UserError(f"{path}: missing or changed since it was published; get it again from its source")
+        if not Path(path).is_file() or not self.is_content(path, file_sha256(Path(path))):
+            raise changed(path)
 
     def read(self, path: str, kind: str, columns: Collection[str] | None = None) -> pa.Table:
         """The rows of a published file, or some `columns`, if it is the one of the manifest.
@@ -116,6 +119,11 @@ class PublishedResults:
             if field.name not in table.column_names:
                 table = table.append_column(field, pa.nulls(len(table), field.type))
         return table.select(schema.names).cast(schema)
+
+
+def changed(path: str | Path) -> UserError:
+    """The error for a file that is not the published one."""
+    return UserError(f"{path}: missing or changed since it was published; get it again from its source")
 
 
 def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:

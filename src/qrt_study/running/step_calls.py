@@ -48,7 +48,9 @@ def run_steps(
     if plan:
         print("\n".join(f"{task.words}: {60 * task.hours:.1f} min on {cores} cores" for task in waiting))
         return
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # and end Snakemake, too
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # SIGHUP is ignored under nohup
+            signal.signal(number, lambda number, frame: sys.exit(128 + number))  # and end Snakemake, too
     until = time.time() + 60 * minutes
     do(waiting, lambda task: call_snakemake(task, cores, until), until)
 

@@ -108,6 +108,19 @@ def test_lines_with_blanks_around_have_no_more_columns(server: StandInServer, ca
     assert table.frame["c0"].tolist() == [1.5, 0.001]
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_a_row_after_a_blank_line_keeps_its_empty_first_field(server: StandInServer, cache: Path, end: bytes) -> None:
+    rows = [b"adviser,32/60,125,256,6000,256,16,128,198,199", b"", b",470v/7,29,8000,32000,32,8,32,?,253", b" ", b""]
+    frame = read(server, cache, "CPU", end.join(rows)).frame
+    assert frame["vendor_name"].fillna("").tolist() == ["adviser", ""]
+    assert frame["ERP"].tolist() == [199, 253]
+
+
+def test_blanks_in_quotes_stay(server: StandInServer, cache: Path) -> None:
+    names = read(server, cache, "MPG", MPG_ROWS.replace(b"ford pinto", b" ford  pinto")).frame["car_name"]
+    assert names.tolist() == ["chevrolet chevelle malibu", " ford  pinto"]
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

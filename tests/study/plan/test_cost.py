@@ -211,6 +211,12 @@ def test_shape_of_a_file_is_estimated_without_reading_all_of_it(tmp_path: Path, 
     assert columns == 5
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_rows_are_counted_whatever_they_end_with(tmp_path: Path, end: str) -> None:
+    (tmp_path / "mine.csv").write_bytes(end.join(["a,y", *["1,2"] * 99, ""]).encode())
+    assert estimated_shape(tmp_path / "mine.csv") == (100, 2)
+
+
 @pytest.mark.parametrize("name", ["mine.csv", "mine.csv.gz", "mine.parquet"])
 @pytest.mark.parametrize("damage", [b"", b"\x00" * 100, gzip.compress(b"a,b\n" * 9999)[:60] + b"\xff" * 60])
 def test_file_that_is_no_table_has_no_shape_worth_a_message(tmp_path: Path, name: str, damage: bytes) -> None:

@@ -16,10 +16,11 @@ from qrt_study.data.record import write_record
 from qrt_study.parquet_file import write_rows
 from qrt_study.results.archive import FINGERPRINTS, FROM_PREDICTIONS, SPLITS, hours_of_times, pack, unfinished
 from qrt_study.results.layout import prepared_data, splits_word
-from qrt_study.results.prediction_file import SplitPart, write_predictions
+from qrt_study.results.prediction_file import PredictionFile, SplitPart, write_predictions
 from qrt_study.results.published_results import PublishedResults
 from qrt_study.results.study_networks import Place
 from qrt_study.results.tables import TABLES
+from support.damage import flip, truncate
 from support.data_folders import files_below
 from support.evaluated_rows import LAYOUT, VARIANTS, write_evaluated, write_prepared_record, write_times
 
@@ -263,6 +264,35 @@ def test_predictions_are_published_beside_the_networks_they_belong_to(archive: P
     path = again.from_predictions_file("scores", "paper")
     assert path is not None
     assert "Yacht" in again.read(path, "scores")["dataset"].to_pylist()
+
+
+def test_damaged_predictions_are_not_published_again_with_a_new_checksum(archive: Path) -> None:
+    study = archive.parent / "study"
+    for place in (PLAIN, OTHER):
+        write_evaluated(study, place)
+    write_predictions_of(study, "Yacht", "the data")
+    pack(study, archive, {})
+    published = archive / "predictions/Yacht.parquet"
+    flip(published, 8 * 100)
+    (study / LAYOUT.predictions("Yacht")).unlink()
+    before = {path: path.read_bytes() for path in archive.rglob("*.*")}
+    with pytest.raises(UserError, match=r"Yacht\.parquet: missing or changed since it was published"):
+        pack(study, archive, {})
+    assert {path: path.read_bytes() for path in archive.rglob("*.*")} == before
+    # Those of the study take their place.
+    write_predictions_of(study, "Yacht", "the data")
+    pack(study, archive, {})
+    assert PredictionFile(published).described == {"dataset": "Yacht", "data": "the data"}
+
+
+def test_damaged_predictions_of_a_study_are_not_published(archive: Path) -> None:
+    study = archive.parent / "study"
+    write_evaluated(study, PLAIN)
+    write_predictions_of(study, "Yacht", "the data")
+    truncate(study / LAYOUT.predictions("Yacht"))
+    with pytest.raises(UserError, match=r"predictions\.parquet: damaged .* run the same command again"):
+        pack(study, archive, {})
+    assert not archive.exists()
 
 
 def test_predictions_on_data_that_has_changed_leave(archive: Path) -> None:

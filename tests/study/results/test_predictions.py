@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scoringrules
 import torch
@@ -16,10 +19,12 @@ import torch
 from qrt.engine.registry import METRICS
 from qrt.errors import UserError
 from qrt_study.__main__ import main
+from qrt_study.data.record import file_sha256, write_record
 from qrt_study.results.prediction_file import MOST, PRECISIONS, PredictionFile
 from qrt_study.results.prediction_job import DatasetPredictions
 from qrt_study.results.predictions import predictions
 from qrt_study.training.networks_file import read_networks, write_networks
+from support.damage import flip
 from support.small_jobs import BASE, FAMILY, PLAIN, QRT, evaluated, prepared_dataset, train_into
 
 SPLITS = (0, 1, 2)
@@ -151,6 +156,69 @@ def test_what_is_not_there_is_named(published: Path, asked: dict[str, object]) -
     place = {"dataset": "skewed", "protocol": "released", "method": "QRC", "split": 0} | asked
     with pytest.raises(UserError, match=str(next(iter(asked.values())))):
         predictions(folder=published, **place)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def in_results(published: Path, tmp_path: Path) -> Path:
+    """The predictions in a folder of published results, as they were before they had a checksum of their own."""
+    path = tmp_path / "results/predictions/skewed.parquet"
+    path.parent.mkdir(parents=True)
+    table = pq.read_table(published / "skewed.parquet")
+    described = PredictionFile(published / "skewed.parquet").described
+    pq.write_table(table.replace_schema_metadata({b"qrt.predictions": json.dumps(described).encode()}), path)
+    files = {"predictions/skewed.parquet": file_sha256(path)}
+    manifest = {"datasets": {"skewed": "data"}, "families": {}, "splits": [0], "timed": {}, "files": files}
+    write_record(tmp_path / "results/manifest.json", manifest)
+    return path
+
+
+def test_published_predictions_are_those_of_the_manifest(in_results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content, bits = in_results.read_bytes(), random.Random(3)
+    asked: dict[str, Any] = {"protocol": "released", "method": "QRC", "folder": in_results.parent}
+    assert len(predictions("skewed", **asked).y)
+    for bit in bits.sample(range(len(content) * 8), 30):
+        in_results.write_bytes(content)
+        flip(in_results, bit)
+        with pytest.raises(UserError, match="changed since it was published"):
+            predictions("skewed", **asked)
+    out = in_results.with_name("scores.out")
+    assert main(["score", "released", "--predictions", str(in_results), "--out", str(out)]) == 2
+    assert "changed since it was published" in capsys.readouterr().err
+    assert not out.exists()
+    in_results.rename(in_results.with_name("other.parquet"))
+    with pytest.raises(UserError, match="changed since it was published"):
+        predictions("other", **asked)
+
+
+def test_flipped_bit_never_changes_predictions_of_a_study_unseen(published: Path, tmp_path: Path) -> None:
+    path, bits, found = tmp_path / "predictions.parquet", random.Random(5), 0
+    content, sound = (published / "skewed.parquet").read_bytes(), PredictionFile(published / "skewed.parquet")
+    network, described = sound.described["methods"][0]["network"], json.dumps(sound.described)
+    expected = sound.parameters(network, 0, "test")
+    for bit in bits.sample(range(len(content) * 8), 150):
+        path.write_bytes(content)
+        flip(path, bit)
+        try:
+            got = PredictionFile(path).parameters(network, 0, "test")
+        except UserError:
+            found += 1
+            assert not path.exists()
+        else:
+            np.testing.assert_array_equal(got, expected)
+            assert json.dumps(PredictionFile(path).described) == described
+    assert found > 50
+
+
+@pytest.mark.parametrize(
+    "metadata", [None, {b"qrt.predictions": b"{}"}, {b"qrt.predictions": b"\xff{"}, {b"qrt.predictions": b'{"data": 1'}]
+)
+def test_file_that_holds_no_predictions_is_refused(tmp_path: Path, metadata: dict[bytes, bytes] | None) -> None:
+    pq.write_table(pa.table({"split": [0]}).replace_schema_metadata(metadata), tmp_path / "a.parquet")
+    with pytest.raises(UserError, match=r"a\.parquet: not a whole file of predictions"):
+        predictions("a", folder=tmp_path)
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 this is none PAR1")
+    with pytest.raises(UserError, match=r"a\.parquet: not a whole file of predictions"):
+        predictions("a", folder=tmp_path)
 
 
 def test_file_is_read_without_this_package(published: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -139,6 +141,31 @@ def test_call_is_asked_to_end_when_time_is_over(project: Path, monkeypatch: pyte
     task = Task(Steps(project).by_name["1 released"], ("Yacht",), (), 0.0)
     assert not call_snakemake(task, 1, time.time() + 0.5)
     assert Path("asked").exists()
+
+
+@pytest.mark.parametrize(("sent", "ignored"), [("SIGTERM", False), ("SIGHUP", False), ("SIGHUP", True)])
+def test_signal_ends_the_call_unless_it_is_ignored(project: Path, sent: str, ignored: bool) -> None:
+    """As a program of its own, with a Snakemake that runs until it is asked to end."""
+    snakemake = "trap 'touch asked; exit 1' TERM; touch begun; until [ -e on ]; do sleep 0.05; done; touch finished"
+    program = f"import signal; signal.signal(signal.{sent}, signal.SIG_{'IGN' if ignored else 'DFL'})\n"
+    program += "import subprocess; from qrt_study.running import step_calls; original = subprocess.Popen\n"
+    program += f"start = lambda command: original(['bash', '-c', {snakemake!r}])\n"
+    program += "step_calls.subprocess.Popen = start\n"
+    program += "step = step_calls.Steps(step_calls.Path()).by_name['1 released']\n"
+    program += "step_calls.tasks = lambda *_: [step_calls.Task(step, ('Yacht',), (), 0.0)]\n"
+    program += "step_calls.run_steps(cores=1)"
+    call = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    while not Path("begun").exists():
+        assert call.poll() is None, call.communicate()[1]
+        time.sleep(0.05)
+    call.send_signal(getattr(signal, sent))
+    if ignored:
+        time.sleep(0.2)
+        Path("on").touch()
+    call.communicate()
+    assert call.returncode == (0 if ignored else 128 + getattr(signal, sent))
+    assert Path("finished").exists() == ignored
+    assert Path("asked").exists() == (not ignored)
 
 
 def test_step_of_one_switch_is_a_scenario(project: Path) -> None:
