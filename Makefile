@@ -105,6 +105,7 @@ check-sources: environment ## ask OpenML and UCI whether they still have every d
 
 comparison: environment $(ENVIRONMENT)-comparison/complete ## measure other packages beside QRT (QRT_MIRROR=folder with the datasets)
 	@$(ENVIRONMENT)-comparison/bin/python benchmarks/comparison.py --measure-only
+	@$(ENVIRONMENT)-comparison/bin/python benchmarks/comparison.py --measure-only --whole
 	@python benchmarks/comparison.py --page
 
 lint: environment ## ruff, mypy, snakefmt, snakemake --lint

@@ -180,13 +180,15 @@ def _own(own: pd.DataFrame) -> str:
     lines: list[tuple[str, ...]] = [head]
     for size, means in _own_by_size(own):
         for method in OWN:
-            covers = (f"{100 * one:.1f}" for one in _coverages(means, method))
+            covers = (f"{mean:.1f} ± {error:.1f}" for mean, error in _coverages(means, method))
             lines.append((size if method == OURS else "", method, *covers, _pce_wins(means, method)[1]))
     return markdown_table(*lines)
 
 
-def _coverages(means: pd.DataFrame, method: str) -> list[float]:
-    return [float(means.xs(method, level="method")[f"coverage_{level}"].mean()) for level in _LEVELS]
+def _coverages(means: pd.DataFrame, method: str) -> list[tuple[float, float]]:
+    """The mean over datasets in percent and its standard error, for each level."""
+    found = 100 * means.xs(method, level="method")[[f"coverage_{level}" for level in _LEVELS]]
+    return list(zip(found.mean(), found.sem(), strict=True))
 
 
 def _pce_wins(means: pd.DataFrame, method: str) -> tuple[bool, str]:
@@ -216,9 +218,10 @@ def _goals(rows: pd.DataFrame, own: pd.DataFrame) -> str:
         if rival in ranks["crps"]:
             lines.append(_ahead(ranks["crps"], rival, slack))
     for size, means in _own_by_size(own):
-        misses = [100 * one - float(level) for one, level in zip(_coverages(means, OURS), _LEVELS, strict=True)]
-        words = ", ".join(f"{miss:+.1f} at {level} %" for miss, level in zip(misses, _LEVELS, strict=True))
-        met = max(map(abs, misses)) <= 1
+        covers = zip(_coverages(means, OURS), _LEVELS, strict=True)
+        misses = [(mean - float(level), error, level) for (mean, error), level in covers]
+        words = ", ".join(f"{miss:+.1f} ± {error:.1f} at {level} %" for miss, error, level in misses)
+        met = all(abs(miss) <= 1 for miss, _, _ in misses)
         lines.append((f"mean coverage within one point at each level, {size}", _verdict(met), words))
         met, words = _pce_wins(means, OURS)
         lines.append((f"PCE at most QRC's on half of the datasets, {size}", _verdict(met), words))
