@@ -274,7 +274,8 @@ def _pairs(summaries: Mapping[str, pd.DataFrame], methods: Collection[str], scor
         chosen = summary[summary["left"].isin(methods) & (summary["metric"].isin(scores) | (not scores))]
         for row in chosen.to_dict("records"):
             lower = f"{int(row['left_lower'])} of {counted(int(row['datasets']), 'dataset')}"
-            values = (lower, number(row["median_difference"], 2), p_value(row["p_holm"]))
+            difference = number(round(row["median_difference"], 6), 2)  # what is smaller is rounding
+            values = (lower, difference, p_value(row["p_holm"]))
             rows.append((protocol, row["metric"], row["left"], row["right"], *values))
     return markdown_table(*rows) if len(rows) > 1 else "Nothing has been run for this yet."
 
