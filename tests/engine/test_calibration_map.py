@@ -137,6 +137,7 @@ def test_inverse_of_a_kernel_map_inverts_it(name: MapName, kind: str, bandwidth:
 @pytest.mark.parametrize("bandwidth", [1e-4, 0.01, 0.1, 1.0])
 def test_inverse_by_table_is_the_inverse(name: MapName, kind: str, bandwidth: float) -> None:
     fitted = fit_map(name, some_pits(kind), bandwidth)
+    assert isinstance(fitted, KernelMap)
     levels = torch.cat([torch.tensor([0.0, 1e-9]), torch.linspace(0.001, 1, 300)]).double()
     by_table, expected = fitted.inverse(levels, by_table=True), fitted.inverse(levels)
     # Where the map is flat, points apart have the same level.
@@ -153,6 +154,7 @@ def test_trunc_built_on_kde_is_that_of_its_own(kind: str, bandwidth: float) -> N
     fitted = fit_maps(("TRUNC", "KDE"), pits, bandwidth, "variance")
     together = fitted["TRUNC"]
     assert isinstance(together, KernelMap)
+    assert isinstance(alone, KernelMap)
     assert (list(fitted), alone.plain, together.plain) == (["TRUNC", "KDE"], None, fitted["KDE"])
     by_plain = together.from_plain(*fitted["KDE"].log_density_and_cdf(points))
     tables = (one.tabulated_log_density_and_cdf(points) for one in (alone, together))

@@ -55,10 +55,6 @@ class CalibrationMap(Protocol):
     def resolution(self) -> float:
         """Distance over which the map is smooth: the kernel's scale, 0 for step functions."""
 
-    @property
-    def plain(self) -> KernelMap | None:
-        """Of TRUNC the KDE map that it is by a shift and a factor, if that is known."""
-
     def cdf(self, points: Tensor) -> Tensor:
         """Phi(x) at `points` in [0, 1]."""
 
@@ -68,11 +64,8 @@ class CalibrationMap(Protocol):
     def log_density_and_cdf(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Both at once, for less than the cost of one after the other."""
 
-    def inverse(self, levels: Tensor, *, by_table: bool = False) -> Tensor:
-        """Smallest x in [0, 1] with Phi(x) >= level, for levels in [0, 1]; 1 where no x reaches it.
-
-        `by_table`, the search starts from the table of `tabulated_cdf`: faster if that is needed anyway.
-        """
+    def inverse(self, levels: Tensor) -> Tensor:
+        """Smallest x in [0, 1] with Phi(x) >= level, for levels in [0, 1]; 1 where no x reaches it."""
 
     def tabulated_cdf(self, points: Tensor) -> Tensor:
         """Phi(x) for very many points (any shape), to about 1e-7."""
@@ -179,7 +172,6 @@ class StepMap:
     divisor: int | float
     weights: Tensor | None = None
     resolution: float = 0.0
-    plain: None = None
 
     def cdf(self, points: Tensor) -> Tensor:
         """Phi(x) at `points` in [0, 1]."""
@@ -202,7 +194,7 @@ class StepMap:
         """NaN, and Phi(x); exact here."""
         return self.log_density_and_cdf(points)
 
-    def inverse(self, levels: Tensor, *, by_table: bool = False) -> Tensor:
+    def inverse(self, levels: Tensor) -> Tensor:
         """The smallest PIT that reaches the level; 1 if none does (DCP above M / (M + 1)), 0 for level 0."""
         levels = _checked(levels, "levels")
         # The same quotients as in cdf, so that the two agree at the steps to the last bit.

@@ -96,7 +96,10 @@ def _levels_of_the_mixture(
     """The levels (L,) at which quantiles of the mixture are those of F' at `levels`."""
     found = torch.tensor(levels, dtype=torch.float64)
     for calibration_map in reversed(maps):
-        found = calibration_map.inverse(found, by_table=by_table)
+        if by_table and isinstance(calibration_map, KernelMap):
+            found = calibration_map.inverse(found, by_table=True)
+        else:
+            found = calibration_map.inverse(found)
     return found
 
 

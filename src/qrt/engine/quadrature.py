@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from qrt.engine.calibration_map import CalibrationMap
+from qrt.engine.calibration_map import CalibrationMap, KernelMap
 from qrt.engine.mixture import GaussianMixture, mean
 
 _GAUSS_POINTS, _GAUSS_WEIGHTS = (torch.from_numpy(values) for values in np.polynomial.legendre.leggauss(3))
@@ -51,7 +51,7 @@ def crps_and_moments(
     TRUNC on top gives what the KDE map below it gives on condition of a finite value. What a chain gives does not
     depend, to the last bit, on the others.
     """
-    asked = [(*maps[:-1], maps[-1].plain or maps[-1]) if maps else maps for maps in chains]
+    asked = [(*maps[:-1], *map(_without_condition, maps[-1:])) for maps in chains]
     chains = list(dict.fromkeys(asked))
     groups: dict[int, list[int]] = {}
     for number, maps in enumerate(chains):
@@ -68,6 +68,12 @@ def crps_and_moments(
             found[number] = CrpsAndMoments(*(torch.cat(values) for values in zip(*of_chain, strict=True)))
     by_chain = {maps: found[number] for number, maps in enumerate(chains)}
     return [by_chain[maps] for maps in asked]
+
+
+def _without_condition(calibration_map: CalibrationMap) -> CalibrationMap:
+    """The KDE map that TRUNC is by a shift and a factor, if that is known; any other map itself."""
+    plain = calibration_map.plain if isinstance(calibration_map, KernelMap) else None
+    return plain or calibration_map
 
 
 def _panels(resolution: float) -> int:

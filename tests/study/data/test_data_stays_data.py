@@ -127,5 +127,5 @@ def test_way_from_https_to_http_is_not_followed_unseen(
     assert download(f"{encrypted_server}/data", tmp_path / "file", tmp_path / "slots", ONCE).size == 4
     answer = requests.Response()
     answer.status_code, answer.url = 200, "http://127.0.0.1:9/data"
-    with pytest.raises(SourceUnavailable, match="away from https"):
+    with pytest.raises(SourceUnavailable, match="not https"):
         refuse_error_status(f"{encrypted_server}/data", answer)
