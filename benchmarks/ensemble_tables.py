@@ -28,7 +28,8 @@ Rows = tuple[FloatArray, FloatArray]
 
 TIMED: dict[str, dict[str, Any]] = {
     "one network of QRT, b = 0.1": {"method": "QRTC", "bandwidth": 0.1},
-    "default (3 networks)": {},
+    "default (2 networks)": {},
+    "`members=3`": {"members": 3},
     "the paper's QRTC (4 bandwidths)": {"method": "QRTC"},
 }
 TIMED_ROWS = (5_000, 50_000)

@@ -18,7 +18,7 @@ STEP_MAPS = ("EMP", "DCP")
 ENSEMBLE = "ensemble"
 _ENSEMBLE_BANDWIDTH = 0.2
 _ENSEMBLE_POSTHOC = (0.2, 0.1)
-_MEMBERS, _FEW_MEMBERS = 8, 3  # of few training rows, where they take seconds, and of more
+_MEMBERS, _FEW_MEMBERS = 8, 2  # of few training rows, where they take seconds, and of more
 _FEW_ROWS = 2000
 
 

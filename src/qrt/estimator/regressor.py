@@ -93,7 +93,7 @@ class QRTRegressor(RegressorMixin, BaseEstimator):
         Gaussian components of the mixture.
     members : int or None, default None
         Networks that are pooled, each with initial weights, batches and dropout masks of its own. None is 1
-        for the paper's methods; for "ensemble" 8 up to 2,000 training rows, where they take seconds, and 3 above. More
+        for the paper's methods; for "ensemble" 8 up to 2,000 training rows, where they take seconds, and 2 above. More
         are a little better, and cost in proportion.
     alpha : float or None, default None
         Weight of the map in the training objective; None is that of the method (1 for QRT and QRTC).

@@ -13,8 +13,8 @@ from qrt.methods import MAIN_MODEL
 from qrt.text.words import number, p_value
 from qrt_study.documents.front_page import in_abstract, lower_scores
 from qrt_study.documents.written_block import rows_of_table
-from qrt_study.plan.protocol import PROTOCOLS
 from qrt_study.plan.switches import SWITCHES
+from qrt_study.verdicts.evidence import NOT_IN_THE_CODE
 from qrt_study.verdicts.verdict import NOT_RUN, VERDICTS
 
 Cells = list[list[str]]
@@ -42,6 +42,7 @@ REASONS = {
     "no result of this study can decide it": "nothing that this study computes can decide them",
     "is not available": "they are about a dataset without a copy",
     "has no times": "they need training times of this protocol",
+    NOT_IN_THE_CODE: "they are about QREGC on other base models, which the released code does not have",
 }
 
 OTHER = "other results are missing"
@@ -70,7 +71,7 @@ def missing(claims: Tables) -> Cells:
     """How many claims are not judged, by reason, those with most first."""
     counts = {
         HEADS[name]: pd.Series(
-            [reason(row, name) for row in table[table["verdict"] == NOT_RUN].to_dict("records")], dtype=str
+            [reason(row) for row in table[table["verdict"] == NOT_RUN].to_dict("records")], dtype=str
         ).value_counts()
         for name, table in claims.items()
     }
@@ -79,7 +80,7 @@ def missing(claims: Tables) -> Cells:
     return [["not judged, because", *wide.columns], *([str(name), *map(str, wide.loc[name])] for name in order.index)]
 
 
-def reason(claim: Mapping[str, Any], protocol: str) -> str:
+def reason(claim: Mapping[str, Any]) -> str:
     """Why a claim is not judged, from the words of the scorecard."""
     for part, words in REASONS.items():
         if part in claim["short"]:
@@ -89,9 +90,6 @@ def reason(claim: Mapping[str, Any], protocol: str) -> str:
         return OTHER
     if claim["base_model"] == MAIN_MODEL:
         return f"they need networks of {absent[1]}, which are not trained yet"
-    # Row 7 of docs/protocol.md.
-    if absent[1] == "QREGC" and PROTOCOLS[protocol].lambda_grid == PROTOCOLS["released"].lambda_grid:
-        return "they are about QREGC on other base models, which the released code does not have"
     return f"they need {absent[1]} on other base models, which is not trained yet"
 
 

@@ -140,6 +140,13 @@ def in_scope(experiment: str, scope: str) -> bool:
     return scope == "everything" or not (experiment.startswith("regularised_") or experiment == "stopping")
 
 
+def left_out(protocol: Protocol) -> set[str]:
+    """Experiments that a protocol does not have: the released code tunes lambda for the main base model only (row 7)."""
+    if protocol.lambda_grid != PROTOCOLS["released"].lambda_grid:
+        return set()
+    return {f"regularised{_suffix(model)}" for model in BASE_MODELS if model != MAIN_MODEL}
+
+
 def compared_on(model: str) -> Iterator[str]:
     """The experiments whose methods are compared with each other on one base model."""
     yield from (f"{name}{_suffix(model)}" for name in ("main", "regularised"))
@@ -174,8 +181,7 @@ def _experiments(model: str, study: StudyConfig) -> Iterable[Experiment]:
         f"the main comparison with base model {model}",
         (*named("BASE", "QRC", "QRT", "QRTC"), without_its_map),
     )
-    # The released code tunes lambda for the main base model only (docs/protocol.md, row 7).
-    if model == MAIN_MODEL or protocol.lambda_grid != PROTOCOLS["released"].lambda_grid:
+    if f"regularised{suffix}" not in left_out(protocol):
         yield Experiment(
             f"regularised{suffix}",
             f"regularisation in the main comparison with base model {model}",

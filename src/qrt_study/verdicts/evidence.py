@@ -13,6 +13,7 @@ import pandas as pd
 from qrt_study.data.sheet import paper_datasets
 from qrt_study.plan.artifacts import COMPARISONS, DISCRETE, MethodComparison
 from qrt_study.plan.compared import Compared
+from qrt_study.plan.experiments import left_out
 from qrt_study.plan.protocol import Protocol
 from qrt_study.published import figure2
 from qrt_study.statistics.comparison import effects, rank_statistics
@@ -73,6 +74,8 @@ def by_curve(table: pd.DataFrame) -> RecordedCurves:
 
 # The methods behind the per-epoch figures.
 METHODS_OF_CURVES = (("base_train", "BASE-TRAIN"), ("main", "QRC"), ("main", "QRT"), ("main", "QRTC"))
+
+NOT_IN_THE_CODE = "the released code does not have it on this base model"
 
 OPTIONAL_TABLES = {
     "curves": "metrics per epoch",
@@ -213,7 +216,9 @@ class StudyStatistics:
         everyone = {one.label: one for one in (plan.baseline, *plan.compared)}
         found = everyone.get(label, plan.baseline if label == "BASE" else None)
         if found is None or not self._was_run(found):
-            raise NotRun(f"{label} was not run")
+            never = found is not None and found.experiment in left_out(self.evidence.protocol)
+            why = f": {NOT_IN_THE_CODE} (row 7)" if never else ""
+            raise NotRun(f"{label} was not run{why}")
         return found
 
     def not_run(self, name: str) -> list[str]:

@@ -20,7 +20,7 @@ from qrt_study.data.sheet import paper_datasets
 from qrt_study.plan.protocol import PROTOCOLS, Protocol
 from qrt_study.statistics.figure_statistics import FigureStatistics
 from qrt_study.verdicts.claim import Claim, paper_claims, parse_claims
-from qrt_study.verdicts.evidence import PAPER_SETS, Evidence, StudyStatistics
+from qrt_study.verdicts.evidence import NOT_IN_THE_CODE, PAPER_SETS, Evidence, StudyStatistics
 from qrt_study.verdicts.judge import COLUMNS
 from qrt_study.verdicts.judge import judge as judge_with
 from qrt_study.verdicts.measures import MEASURES
@@ -329,6 +329,15 @@ def test_what_was_not_run_is_said() -> None:
     assert "alpha=1 was not run" in reason["C35"]
     assert "has no curves" in reason["C16"]
     assert "can decide it" in reason["C13"]
+
+
+def test_what_the_released_code_does_not_have_is_told_from_what_waits_for_training() -> None:
+    names = paper_names()
+    without = mock_main_study(names).query("experiment == 'main'")
+    both = [replace(evidence(names, methods=without), protocol=protocol) for protocol in (PAPER, RELEASED)]
+    waiting, lacking = (judge(claims("C55", "C85"), one)["explanation"].tolist() for one in both)
+    assert waiting == ["QREGC was not run", "QREGC was not run"]
+    assert lacking == ["QREGC was not run", f"QREGC was not run: {NOT_IN_THE_CODE} (row 7)"]
 
 
 def test_a_dataset_that_is_not_there_was_not_run() -> None:
