@@ -60,7 +60,8 @@ def progress_table(project: Path) -> str:
                 spent += hours.times.get((step.files.study.scenario, dataset), 0.0)
             seen |= {*places, *missing}
         done = f"{finished(step)} of {len(datasets)}"
-        rows.append((name, step.what, done, _hours_in_words(spent), _hours_in_words(left)))
+        so_far = "not recorded" if step.predictions else _hours_in_words(spent)
+        rows.append((name, step.what, done, so_far, _hours_in_words(left)))
         total_spent, total_left = total_spent + spent, total_left + left
     rows.append(("all", "", "", _hours_in_words(total_spent), _hours_in_words(total_left)))
     return markdown_table(*rows)

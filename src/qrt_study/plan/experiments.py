@@ -141,7 +141,7 @@ def in_scope(experiment: str, scope: str) -> bool:
 
 
 def left_out(protocol: Protocol) -> set[str]:
-    """Experiments that a protocol does not have: the released code tunes lambda for the main base model only (row 7)."""
+    """Experiments that a protocol lacks: the released code tunes lambda for the main base model only (row 7)."""
     if protocol.lambda_grid != PROTOCOLS["released"].lambda_grid:
         return set()
     return {f"regularised{_suffix(model)}" for model in BASE_MODELS if model != MAIN_MODEL}

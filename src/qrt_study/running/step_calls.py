@@ -40,8 +40,9 @@ def run_steps(
 ) -> None:
     """Continue the replication: train what is not published yet, in the order of replication/steps.yaml.
 
-    Nothing is begun that would not be finished in so many `minutes` by the cost formula. `steps` are numbers of steps,
-    all without; `plan` only says what would be done. Finished work is kept: the same command continues.
+    Nothing is begun that would not be finished in so many `minutes` by the cost formula. `steps` are steps by number
+    (9a) or by name ("9a paper"), all without; `plan` only says what would be done. Finished work is kept: the same
+    command continues.
     """
     cores = cores or os.cpu_count() or 1
     waiting = tasks(Steps(Path()).in_order(), cores, set(steps or ()))
@@ -55,14 +56,14 @@ def run_steps(
     do(waiting, lambda task: call_snakemake(task, cores, until), until)
 
 
-def tasks(order: Iterable[tuple[Step, str]], cores: int, numbers: set[str]) -> Iterator[Task]:
-    """What is left, as calls of Snakemake; of all steps without `numbers`."""
+def tasks(order: Iterable[tuple[Step, str]], cores: int, names: set[str]) -> Iterator[Task]:
+    """What is left, as calls of Snakemake; of all steps without `names`, which are names of steps or their numbers."""
     planned: set[str] = set()
     group: Task | None = None
     for step, dataset in order:
-        if numbers and step.number not in numbers:
+        if names and names.isdisjoint((step.name, step.number)):
             continue
-        left = step.left(dataset)
+        left = step.left(dataset) if step.can_begin(dataset) else {}
         missing = {path: hours for path, hours in left.items() if path not in planned and not Path(path).exists()}
         if not missing:
             continue

@@ -34,11 +34,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def publish(project: Path, places: list[Place], timed: tuple[str, ...] = ()) -> None:
+def publish(project: Path, places: list[Place], timed: tuple[str, ...] = (), predicted: tuple[str, ...] = ()) -> None:
     families: dict[str, dict[str, list[str]]] = {}
     for place in places:
         families.setdefault(place.dataset, {}).setdefault(str(place.seed), []).append(place.family)
-    manifest = {"families": families, "splits": [0, 1, 2, 3, 4], "timed": {"paper": timed}, "datasets": {}, "files": {}}
+    files = {f"predictions/{dataset}.parquet": "0" * 64 for dataset in predicted}
+    manifest = {"families": families, "splits": [0, 1, 2, 3, 4], "timed": {"paper": timed}, "datasets": {}}
+    manifest["files"] = files
     path = project / "replication/results/manifest.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(manifest))
@@ -66,6 +68,33 @@ def test_step_is_finished_where_all_its_networks_and_times_are_published(project
     after = Steps(project).by_name["3t paper"]
     assert (after.left("Yacht"), Steps(project).by_name["2 paper"].left("Yacht")) == ({}, {})
     assert after.left("CPU").keys() == before.left("CPU").keys()
+
+
+def test_predictions_are_left_until_published_and_wait_for_their_networks(project: Path) -> None:
+    before = Steps(project).by_name["15 both"]
+    assert not before.can_begin("Yacht")
+    assert not list(tasks(Steps(project).in_order(), 2, {"15"}))
+    publish(project, Steps(project).by_name["2 paper"].places("Yacht"))
+    ready = Steps(project).by_name["15 both"]
+    assert ready.can_begin("Yacht")
+    (task,) = tasks(Steps(project).in_order(), 2, {"15 both"})
+    assert (task.datasets, set(task.targets)) == (("Yacht",), set(before.left("Yacht")))
+    assert "results/networks/Yacht/scores.released.parquet" in task.targets
+    publish(project, before.places("Yacht"), predicted=("Yacht",))
+    assert Steps(project).by_name["15 both"].left("Yacht") == {}
+
+
+def test_predictions_cost_less_than_the_families_that_they_are_tuned_among(project: Path) -> None:
+    steps = Steps(project).by_name
+    whole = sum(sum(steps[name].left("Kin8nm").values()) for name in ("1 released", "3 paper", "4 released"))
+    assert 0 < sum(steps["15 both"].left("Kin8nm").values()) < whole / 3
+
+
+def test_steps_are_chosen_by_number_or_by_name(project: Path) -> None:
+    chosen = [
+        {task.step.name for task in tasks(Steps(project).in_order(), 2, names)} for names in ({"9a"}, {"9a paper"})
+    ]
+    assert chosen == [{"9a released", "9a paper"}, {"9a paper"}]
 
 
 def test_datasets_that_are_not_at_hand_are_those_that_the_mirror_lacks(shared_datasets: Path) -> None:
