@@ -257,12 +257,13 @@ def diagrams(rows: pd.DataFrame, path: Path) -> None:
     from qrt_study.figures.critical_difference import draw_critical_difference, panel_rows, rank_limits
 
     found = {title: rank_tables(means_by_dataset(rows, score)) for score, title in (("nll", "NLL"), ("crps", "CRPS"))}
+    in_a_panel = {name for tables in found.values() for name in tables["ranks"]["method"]}
+    ranked = [one.name for one in CONTENDERS if one.name in in_a_panel]  # one colour in both panels
     heights = [panel_rows(tables["ranks"], tables["groups"]) for tables in found.values()]
     figure = Figure(figsize=(7, 0.27 * sum(heights) + 1.2), layout="constrained")
     panels = figure.subplots(len(found), 1, height_ratios=heights)
     for axes, (title, tables), height in zip(panels, found.items(), heights, strict=True):
-        methods = list(tables["ranks"]["method"])
         limits = rank_limits(tables["ranks"])
-        draw_critical_difference(axes, tables["ranks"], tables["groups"], methods, limits=limits, rows=height)
+        draw_critical_difference(axes, tables["ranks"], tables["groups"], ranked, limits=limits, rows=height)
         axes.set_title(f"{title}, {int(tables['friedman']['datasets'].iloc[0])} datasets", fontsize=9)
     figure.savefig(path, dpi=150, metadata={"Software": None})
