@@ -4,7 +4,8 @@ Measures what benchmarks/comparison.csv does not have yet, adds it there, and wr
 docs/comparison_datasets.md from it. An interrupted measurement is continued: each dataset and split has a file in
 benchmarks/results/comparison until all is added. Data come from the folder QRT_MIRROR, or from OpenML and UCI, and are
 kept nowhere. `--whole` measures our own methods on all rows of the datasets of which the comparison takes some, into
-benchmarks/whole.csv. `--page` only writes the pages, which needs none of the packages.
+benchmarks/whole.csv; with more `--splits`, also on those of the smaller datasets that the comparison does not have.
+`--page` only writes the pages, which needs none of the packages.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--splits", type=int, default=5, help="splits 0, 1, ... of the study (default: 5)")
     parser.add_argument("--datasets", nargs="*", default=list(DATASETS), help="some of the datasets")
-    parser.add_argument("--whole", action="store_true", help="our own methods, on all rows of the larger datasets")
+    parser.add_argument("--whole", action="store_true", help="our own methods, on all rows and all splits asked for")
     parser.add_argument("--page", action="store_true", help="measure nothing, write the pages")
     parser.add_argument("--measure-only", action="store_true", help="write no pages, which need the study's packages")
     parser.add_argument("--out", type=Path, default=DOCS, help="folder to write the pages to")
@@ -110,8 +111,7 @@ def main() -> None:
         warnings.simplefilter("ignore")  # of the packages, about their own dependencies
         with tempfile.TemporaryDirectory() as folder:
             for split, name in itertools.product(range(options.splits), options.datasets):
-                if not options.whole or DATASETS[name] > MOST_ROWS["train"]:
-                    _measure(name, split, Path(folder), whole=options.whole)
+                _measure(name, split, Path(folder), whole=options.whole)
         _write_table(whole=options.whole)
     if options.measure_only:
         return
@@ -125,7 +125,8 @@ def _measure(name: str, split: int, folder: Path, *, whole: bool) -> None:
     """Measure what is missing of a dataset and split, row by row into its file."""
     file = _folder(whole) / f"{name}.{split}.csv"
     own = _read(file)
-    for row in measured(name, split, folder, pd.concat([_read(_table(whole)), own]), whole=whole):
+    in_comparison = [_read(TABLE)] if DATASETS[name] <= MOST_ROWS["train"] else []
+    for row in measured(name, split, folder, pd.concat([_read(_table(whole)), *in_comparison, own]), whole=whole):
         print(name, split, row["method"], f"{row['fit_seconds']:.1f} s", file=sys.stderr, flush=True)
         own = pd.concat([own, pd.DataFrame([row])], ignore_index=True)
         write_text(file, own.to_csv(index=False, float_format="%.6g"))

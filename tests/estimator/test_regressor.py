@@ -227,6 +227,13 @@ def test_members_are_pooled_and_the_first_is_the_network_of_a_single_one() -> No
     assert set(pool.history_["member"]) == {0, 1, 2}
 
 
+def test_default_pools_eight_networks_of_few_training_rows_and_two_of_many() -> None:
+    default = chosen_method("ensemble")
+    assert [default.members_for(rows) for rows in (40, 2000, 2001, 50_000)] == [8, 8, 2, 2]
+    assert chosen_method("ensemble", members=5).members_for(50_000) == chosen_method("QRC", members=5).members_for(40)
+    assert chosen_method("QRTC").members_for(40) == 1
+
+
 def test_member_that_diverges_is_left_out_of_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     def one_diverges(*arguments: Any, **settings: Any) -> list[TrainedNetwork]:
         first, *others = train_stack(*arguments, **settings)
