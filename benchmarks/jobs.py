@@ -1,7 +1,8 @@
 """Processor seconds of whole jobs by part, on data in the shape of three datasets: `make bench`.
 
 Each job runs in a process of its own: the networks of QRT with per-epoch records, trained as one stack, then evaluated
-under every chain of maps. Prints a table, the goals beside it, and saves both as benchmarks/results/jobs.json.
+under every chain of maps; in turns with the code before November 19 2026, where the clone has that commit. Prints a
+table, the goals beside it, and saves both as benchmarks/results/jobs.json.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import time
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
+import io
 import json
 import subprocess
 import sys
+import tarfile
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -37,6 +41,9 @@ RESULTS = Path(__file__).parent / "results" / "jobs.json"
 SHAPES = {"Yacht": (200, 6, 31), "Airfoil": (977, 5, 150), "Kin8nm": (5324, 8, 819)}
 MOST_SECONDS = {"Yacht": 5.5, "Kin8nm": 22.0}  # of a whole job
 MOST_RECORDS, MOST_MAPS = 0.07, 0.05  # shares of a job
+LEAST_GAIN = 1.5  # of evaluation
+PROJECT = Path(__file__).resolve().parent.parent
+OLD = "238ed0d"  # the last commit before records, evaluation and fits became faster
 MAPS = "maps on training rows"  # a part of `evaluation`
 PARTS = ("start", "steps", "validation", "records", "evaluation", "other")
 BANDWIDTHS = (0.01, 0.05, 0.1, 0.2)
@@ -49,17 +56,40 @@ def main() -> None:
         return
     print(f"{'CPU seconds of a job, 4 networks':34}" + "".join(f"{part:>12}" for part in ("total", *PARTS)))
     jobs: dict[str, dict[str, float]] = {}
-    for name in SHAPES:
-        child = subprocess.run([sys.executable, __file__, name], check=True, capture_output=True, text=True)
-        jobs[name] = json.loads(child.stdout)
-        total = sum(jobs[name][part] for part in PARTS)
-        shares = "".join(f"{jobs[name][part]:6.2f} {jobs[name][part] / total:4.0%} " for part in PARTS)
-        print(f"{name:34}{total:12.2f}{shares}", flush=True)
-    goals = [*_goals(jobs), _pandas_in_training()]
+    before: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        has_old = extract_old(Path(folder))
+        for name in SHAPES:
+            jobs[name] = job_of(PROJECT, name)
+            total = sum(jobs[name][part] for part in PARTS)
+            shares = "".join(f"{jobs[name][part]:6.2f} {jobs[name][part] / total:4.0%} " for part in PARTS)
+            print(f"{name:34}{total:12.2f}{shares}", flush=True)
+            if has_old:
+                before[name] = job_of(Path(folder), name)
+    goals = [*_goals(jobs), *_gains(before, jobs), _pandas_in_training()]
     for goal in goals:
         print(goal.line)
     saved = [asdict(goal) | {"reached": goal.reached} for goal in goals]
-    write_json(RESULTS, {"machine": machine(), "jobs": jobs, "goals": saved})
+    write_json(RESULTS, {"machine": machine(), "jobs": jobs, "before": before, "goals": saved})
+
+
+def extract_old(folder: Path) -> bool:
+    """Put the code of the commit OLD into a folder; whether the clone has it."""
+    command = ["git", "-C", str(PROJECT), "archive", OLD, "src", "benchmarks"]
+    found = subprocess.run(command, capture_output=True, check=False)
+    if found.returncode == 0:
+        with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
+            archive.extractall(folder, filter="data")
+    return found.returncode == 0
+
+
+def job_of(project: Path, name: str) -> dict[str, float]:
+    """Seconds of the parts of a job with the code in a folder."""
+    environment = os.environ | {"PYTHONPATH": str(project / "src")}
+    command = [sys.executable, str(project / "benchmarks/jobs.py"), name]
+    child = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    found: dict[str, float] = json.loads(child.stdout)
+    return found
 
 
 def _goals(jobs: Mapping[str, Mapping[str, float]]) -> Iterator[Ratio]:
@@ -69,6 +99,14 @@ def _goals(jobs: Mapping[str, Mapping[str, float]]) -> Iterator[Ratio]:
             yield Ratio(f"job on the shape of {name}, CPU seconds", total, "at most", MOST_SECONDS[name], "4 networks")
         yield Ratio(f"records / job, {name}", seconds["records"] / total, "at most", MOST_RECORDS, "")
         yield Ratio(f"{MAPS} / job, {name}", seconds[MAPS] / total, "at most", MOST_MAPS, "")
+
+
+def _gains(before: Mapping[str, Mapping[str, float]], jobs: Mapping[str, Mapping[str, float]]) -> Iterator[Ratio]:
+    for name, old in before.items():
+        seconds, others = old["evaluation"], f"records: {old['records'] / jobs[name]['records']:.1f} times"
+        yield Ratio(
+            f"evaluation, {OLD} / now, {name}", seconds / jobs[name]["evaluation"], "at least", LEAST_GAIN, others
+        )
 
 
 def _pandas_in_training() -> Ratio:

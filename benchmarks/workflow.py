@@ -1,8 +1,8 @@
 """What Snakemake itself costs: `make bench`.
 
 A dry run of the full study, a second call with all result tables there, Snakemake's share of the smoke study, and the
-published results drawn on two cores. Prints a table, with goals beside it, and saves it as
-benchmarks/results/workflow.json.
+published results drawn on two cores. Prints a table, with goals beside it and beside the CPU-hours of the published
+study by measured jobs, and saves it as benchmarks/results/workflow.json.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import yaml
 
 from measuring import PROJECT, machine, print_costs, snakemake
 from qrt.atomic import write_json
+from qrt_study.documents.job_costs import GOALS, by_processor, finished_jobs, hours_at_their_pace, whole_study
 from qrt_study.plan.config import load_study
 from qrt_study.results.layout import prepared_data, raw_data
 from qrt_study.running.study_files import StudyFiles
@@ -79,6 +80,12 @@ def main() -> None:
     dry_run, *_, redrawn = costs
     print(f"{redrawn.call}: {redrawn.seconds:.0f} s (at most {MOST_SECONDS:.0f})")
     print(f"{dry_run.call}: {dry_run.all_cpu_seconds:.1f} CPU s (at most {MOST_PLAN_CPU:.0f})")
+    study, most = whole_study(PROJECT, "paper", "published"), GOALS["published"]
+    for name, jobs in by_processor(finished_jobs(PROJECT)):
+        if hours := hours_at_their_pace(jobs, study):
+            print(
+                f"published study at the pace of jobs on {name}: {hours[0]:.0f} CPU-hours of training (at most {most})"
+            )
 
 
 if __name__ == "__main__":

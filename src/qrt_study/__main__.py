@@ -40,6 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m qrt_study", description=__doc__)
     parsers = parser.add_subparsers(required=True, metavar="COMMAND")
     asked = [name for name in COMMANDS if name in arguments[:1]]
+    gc.disable()  # importing makes many objects and drops few: looking for unused ones would take a seventh of its time
     for name in asked or COMMANDS:  # importing a command takes time, so only the one that is asked for
         module, _, function = COMMANDS[name].rpartition(":")
         command = getattr(import_module(f"qrt_study.{module or 'commands'}"), function or name)
@@ -47,8 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
         command_parser = parsers.add_parser(name, help=words, description=words)
         add_arguments(command_parser, command)
         command_parser.set_defaults(run=command)
-    if asked == ["figure"]:
-        gc.disable()  # the process ends with the picture; looking for unused objects would take a tenth of its time
+    gc.freeze()
+    if asked != ["figure"]:  # its process ends with the picture, and looking would take a tenth of its time
+        gc.enable()
     options = vars(parser.parse_args(arguments))
     end_with_caller()
     try:

@@ -120,16 +120,34 @@ def test_choice_between_series_and_pairwise_formula_does_not_show(points: int, c
     torch.testing.assert_close(value.double(), expected, rtol=2e-5, atol=2e-5)
 
 
-@pytest.mark.parametrize("scale", [0.0005, 0.01, *BORDER, 0.3])
+@pytest.mark.parametrize("scale", [0.0005, 0.01, *BORDER, 0.3, 1.0])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("centres", [8, 400])
-def test_cdf_without_gradient_is_that_of_the_fitted_map(scale: float, kind: str, centres: int) -> None:
+@pytest.mark.parametrize(("points", "centres"), [(BATCH, 8), (BATCH, 400), (3000, 400)])
+def test_density_and_cdf_without_gradient_are_those_of_the_fitted_map(
+    scale: float, kind: str, points: int, centres: int
+) -> None:
     ends = torch.tensor([[0.0, 1.0]], dtype=torch.float64)
-    x, z = torch.cat([pits("uniform"), ends], dim=1), pits(kind, centres)
+    x, z = torch.cat([pits("uniform", points), ends], dim=1), pits(kind, centres)
     log_phi, cdf = ReflectedMaps(z.float(), scale).log_density_and_cdf(x.float())
-    expected = reflected_map(z[0], scale).cdf(x[0])
-    assert float((cdf[0] - expected).abs().max()) < 1e-6
-    assert torch.equal(log_phi, ReflectedMaps(z.float(), scale).log_density(x.float()))
+    expected, expected_cdf = reflected_map(z[0], scale).log_density_and_cdf(x[0])
+    assert float((cdf[0] - expected_cdf).abs().max()) < 1e-6
+    # Up to this error of phi, relative to the largest phi; where phi is tiny it is the formula's.
+    wrong = (log_phi[0].double().exp() - expected.exp()).abs()
+    assert float(wrong.max() / expected.exp().max()) < 2e-6
+    tiny = expected < math.log(0.9 * SAFE_DENSITY)
+    torch.testing.assert_close(log_phi[0].double()[tiny], expected[tiny], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("points", [40, 3000])
+def test_a_point_that_is_not_a_number_has_no_density_and_leaves_the_others_alone(points: int) -> None:
+    x, z = pits("uniform", points).float(), pits("u-shaped", 400).float()
+    maps = ReflectedMaps(z, 0.01)
+    expected = maps.log_density_and_cdf(x)
+    x[0, 7] = math.nan
+    others = torch.arange(points) != 7
+    for found, before in zip(maps.log_density_and_cdf(x), expected, strict=True):
+        assert found[0, 7].isnan()
+        torch.testing.assert_close(found[0, others], before[0, others])
 
 
 @pytest.mark.usefixtures("series_everywhere")

@@ -308,9 +308,9 @@ def test_curves_are_the_same_whether_they_share_the_work_of_validation_or_not(
     shared = train_stack(data, EVERY_KIND, settings, 0, seeds=seeds)
 
     def all_anew(validation: Validation, stack: Stack, training: CurveData) -> Any:
-        assert (training.columns is None) == (seeds is not None)
+        assert (len(training.of_maps) == 0) == (seeds is not None)
         validation._seen = None
-        return curve_terms(validation, stack, replace(training, columns=None))
+        return curve_terms(validation, stack, replace(training, of_maps=training.of_maps[:0]))
 
     curve_terms = Validation.curve_terms
     monkeypatch.setattr(Validation, "curve_terms", all_anew)

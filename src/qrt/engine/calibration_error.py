@@ -5,6 +5,7 @@ Apart from the other scores, since training records it after every validation: a
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -38,8 +39,9 @@ def pce_sorted(pits: Tensor) -> Tensor:
 def _sorted_pits(pits: Tensor) -> Tensor:
     if pits.numel() == 0:
         raise UserError("the calibration error of no PITs is not defined: at least one row is needed")
-    pits = pits.detach().double()
-    bad = ~((pits >= 0) & (pits <= 1))
-    if bool(bad.any()):
-        raise UserError(f"PITs must be numbers in [0, 1], but one is {pits[bad][0].item()}")
-    return pits.sort(dim=-1).values
+    # NumPy sorts several times faster than torch, which also computes the order. NaN comes last.
+    ordered = torch.from_numpy(np.sort(pits.detach().numpy(), axis=-1)).double()
+    if not bool(((ordered[..., 0] >= 0) & (ordered[..., -1] <= 1)).all()):
+        bad = pits[~((pits >= 0) & (pits <= 1))]
+        raise UserError(f"PITs must be numbers in [0, 1], but one is {bad[0].item()}")
+    return ordered

@@ -308,7 +308,7 @@ class KernelMap:
         """The cell of each point: (n,), and where in it the point lies, from 0 to 1."""
         position = points * (self._table.shape[1] - 1)
         cell = position.int()
-        return cell, position.sub_(cell)
+        return cell, position.frac_()
 
     @property
     def _cells(self) -> int:

@@ -56,7 +56,7 @@ def curve_records(stack: Stack, validation: Validation, training: CurveData, epo
             inside = reflected_into_unit_interval(one.centres).to(one.centres.dtype)
             _, recalibrated[networks] = ReflectedMaps(inside, one.scale).log_density_and_cdf(pits[networks])
     records: list[list[CurveRecord]] = [[] for _ in range(len(stack))]
-    split = (values.double().split(sizes, dim=1) for values in (log_density, log_phi, recalibrated))
+    split = (values.split(sizes, dim=1) for values in (log_density.double(), log_phi.double(), recalibrated))
     for (part, weights), *values in zip(weights_of.items(), *split, strict=True):
         nlls, entropies = (-mean_over_rows(of_rows, weights) for of_rows in values[:2])
         pces, finite = torch.full_like(nlls, math.nan), nlls.isfinite()

@@ -25,7 +25,7 @@ _NODES = torch.tensor([0.1, 0.3, 0.55, 0.8, 1.05, 1.3, 1.6, 1.9, 2.2, 2.6, 3.0, 
 _NODES = torch.cat([-_NODES.flip(0), _NODES])
 _MANY_LEVELS = 20
 _SURE_PROBIT = 5.0
-_CHUNK_QUANTILES = 2**13  # solved together: their arrays stay in the processor's cache
+_CHUNK_QUANTILES = 2**14  # solved together: their arrays stay in the processor's cache
 
 
 class GaussianMixture(NamedTuple):

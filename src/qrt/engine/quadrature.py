@@ -17,7 +17,7 @@ TRUNC, for DCP it is EMP.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +31,9 @@ _GAUSS_POINTS, _GAUSS_WEIGHTS = (torch.from_numpy(values) for values in np.polyn
 _CORE_PANELS = (24, 64)  # least and most: equal shares of a component's probability
 _TAIL_PANELS = 8
 _TAIL_END = 8.5  # standard deviations of a component; its mass beyond is 1e-17
-_CHUNK_NODES = 2**14  # a chunk's arrays stay in the processor's cache
+_CHUNK_NODES = 2**15  # a chunk's arrays stay in the processor's cache
+
+Chain = tuple[CalibrationMap, ...]
 
 
 class CrpsAndMoments(NamedTuple):
@@ -42,9 +44,7 @@ class CrpsAndMoments(NamedTuple):
     standard_deviation: Tensor
 
 
-def crps_and_moments(
-    mixture: GaussianMixture, chains: Sequence[tuple[CalibrationMap, ...]], y: Tensor
-) -> list[CrpsAndMoments]:
+def crps_and_moments(mixture: GaussianMixture, chains: Sequence[Chain], y: Tensor) -> list[CrpsAndMoments]:
     """CRPS, mean and standard deviation of N mixtures and targets y: (N,) under each chain of maps.
 
     Chains with the same break points share the grid and F on it, and chains that begin with the same maps share those.
@@ -62,7 +62,7 @@ def crps_and_moments(
         nodes_per_row = len(breaks) * mixture.means.shape[1] * len(_GAUSS_POINTS)
         rows = max(1, _CHUNK_NODES // nodes_per_row)
         chunks = zip(*(values.split(rows) for values in (*mixture, y)), strict=True)
-        some = [chains[number] for number in numbers]
+        some = {chains[number]: _ends(chains[number]) for number in numbers}
         parts = [_integrate(GaussianMixture(m, s, w), some, t, breaks) for m, s, w, t in chunks]
         for number, of_chain in zip(numbers, zip(*parts, strict=True), strict=True):
             found[number] = CrpsAndMoments(*(torch.cat(values) for values in zip(*of_chain, strict=True)))
@@ -89,9 +89,9 @@ def _break_points(panels: int) -> Tensor:
 
 
 def _integrate(
-    mixture: GaussianMixture, chains: Sequence[tuple[CalibrationMap, ...]], y: Tensor, breaks: Tensor
+    mixture: GaussianMixture, chains: Mapping[Chain, tuple[float, float]], y: Tensor, breaks: Tensor
 ) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """CRPS, mean and standard deviation of a chunk of rows, each (n,), under each chain."""
+    """CRPS, mean and standard deviation of a chunk of rows, each (n,), under each chain, given its F' at both ends."""
     # Coordinates relative to the mixture's mean, so that a large offset of y costs no digits.
     origin = mean(mixture)
     means, target = mixture.means - origin.unsqueeze(1), (y - origin).unsqueeze(1)
@@ -107,10 +107,12 @@ def _integrate(
     outside = (target - inside).abs().squeeze(1)
     high = high.squeeze(1)
     # F' of chains by their maps: a chain is computed from the longest one that it begins with.
-    composed: dict[tuple[CalibrationMap, ...], Tensor] = {(): _cdf_at(t, means, mixture)}
+    composed: dict[Chain, Tensor] = {(): _cdf_at(t, means, mixture)}
     results = []
-    for maps in chains:
-        f = _conditional(composed, maps)
+    for maps, (at_zero, at_one) in chains.items():
+        f = _composed(composed, maps)
+        if (at_zero, at_one) != (0.0, 1.0):  # on condition that the value is finite
+            f = (f - at_zero).div_(at_one - at_zero)
         crps = (f - after).square_().mul_(dt).sum(dim=1).add_(outside)
         f = f * dt
         first = high - f.sum(dim=1)
@@ -131,16 +133,17 @@ def _cdf_at(t: Tensor, means: Tensor, mixture: GaussianMixture) -> Tensor:
     return f.clamp_(0.0, 1.0)
 
 
-def _conditional(composed: dict[tuple[CalibrationMap, ...], Tensor], maps: tuple[CalibrationMap, ...]) -> Tensor:
-    """F' on condition that the value is finite. `composed` has F and F' of other chains, and gets those on the way."""
-    for last, calibration_map in enumerate(maps):
-        if maps[: last + 1] not in composed:
-            composed[maps[: last + 1]] = calibration_map.tabulated_cdf(composed[maps[:last]])
-    if not maps:
-        return composed[maps]
+def _composed(composed: dict[Chain, Tensor], maps: Chain) -> Tensor:
+    """F' under a chain. `composed` has F and F' of other chains, and gets those on the way."""
+    if maps not in composed:
+        composed[maps] = maps[-1].tabulated_cdf(_composed(composed, maps[:-1]))
+    return composed[maps]
+
+
+def _ends(maps: Chain) -> tuple[float, float]:
+    """F' next to -inf and +inf: 0 and 1 unless a map leaves mass there."""
     ends = torch.tensor([0.0, 1.0], dtype=torch.float64)
     for calibration_map in maps:
         ends = calibration_map.tabulated_cdf(ends)
-    if ends.tolist() == [0.0, 1.0]:  # no mass is lost, and the work can be saved
-        return composed[maps]
-    return (composed[maps] - ends[0]) / (ends[1] - ends[0])
+    at_zero, at_one = ends.tolist()
+    return at_zero, at_one

@@ -41,6 +41,10 @@ SAFE_DENSITY = 0.05
 _PRECISION = {torch.float32: 2e-7, torch.float64: 1e-17}
 _TINY_AT_ONCE = 64
 _FIXED_ROWS = 20
+_CELLS_PER_SCALE = 8
+_GRID_PER_POINT = 24
+_FIXED_GRID = 8192
+_LEAST_EXPONENT = -87.0
 _MINUS_PI = torch.tensor(-math.pi, dtype=torch.float64)
 
 MapFormula = Literal["fast", "pairwise"]  # whichever is cheaper, or the pairwise formula always
@@ -130,7 +134,8 @@ class ReflectedMaps:
     def log_density_and_cdf(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """log phi and Phi, its CDF: (R, n) at points: (R, n).
 
-        The series of Phi is that of phi, term by term integrated from 0 to x. Good to 1e-6 in float32.
+        By the series, whose integral is taken term by term. Of many points, by cubics on a grid on which a Fourier
+        transform gives the series. Good to 1e-6 in float32, where phi is not tiny.
         """
         centres, scale = self.centres, self.scale
         if not self._uses_series(points):
@@ -138,13 +143,18 @@ class ReflectedMaps:
             kernels = (points.unsqueeze(-1) - images).div_(scale).sigmoid_().sum(dim=-1)
             cdf = kernels / centres.shape[1] - 1
             return pairwise_log_density(points, centres, scale)[0], cdf.clamp_(0, 1)
-        waves, coefficients = self._series.waves(points), self._coefficients
-        integrated = self._series.integral(coefficients)
-        cdf = torch.addcmul(waves.sums(integrated), points, coefficients[:, 0, :1].real)
-        cdf -= integrated.real.sum(dim=(1, 2)).unsqueeze(1)  # the waves at 0 are 1
-        # What the centres' images beyond 1 have below 0: nothing unless the kernel is wide.
-        cdf += torch.sigmoid((centres - 2) / scale).mean(dim=1, keepdim=True)
-        return _log_of(waves.sums(coefficients), points, centres, scale), cdf.clamp_(0, 1)
+        # Measured: a point of the grid costs a 24th of one in the series, and a grid as much as 8192 points more.
+        if self._series.grid_points + _FIXED_GRID <= _GRID_PER_POINT * points.shape[1]:
+            density, cdf = self._grid.at(points)
+        else:
+            waves, coefficients = self._series.waves(points), self._coefficients
+            integrated = self._series.integral(coefficients)
+            density, cdf = waves.sums(coefficients), waves.sums(integrated)
+            cdf.addcmul_(points, coefficients[:, 0, :1].real)
+            cdf -= integrated.real.sum(dim=(1, 2)).unsqueeze(1)  # the waves at 0 are 1
+        if self._series.images is not None:  # a wide kernel: what the centres' images beyond 1 have below 0
+            cdf += torch.sigmoid((centres - 2) / scale).mean(dim=1, keepdim=True)
+        return _log_of(density, points, centres, scale), cdf.clamp_(0, 1)
 
     def _uses_series(self, points: Tensor) -> bool:
         return uses_series(self.scale, points.shape[1], self.centres.shape[1], self.centres.dtype)
@@ -156,6 +166,10 @@ class ReflectedMaps:
     @cached_property
     def _coefficients(self) -> Tensor:
         return self._series.coefficients(self._series.waves(self.centres).moments())
+
+    @cached_property
+    def _grid(self) -> _Grid:
+        return self._series.on_grid(self._coefficients)
 
 
 def _log_of(density: Tensor, points: Tensor, centres: Tensor, scale: float) -> Tensor:
@@ -177,7 +191,8 @@ def pairwise_log_density(points: Tensor, centres: Tensor, scale: float) -> tuple
     distance = offset.abs()
     nearest = distance.amin(dim=-1, keepdim=True)
     # The logistic density is e / (s (1 + e)^2) with e = exp(-distance), here relative to the nearest image's.
-    relative = torch.exp(nearest - distance)
+    # What is below single precision's normal numbers adds nothing, and its exponential takes ten times as long.
+    relative = torch.exp((nearest - distance).clamp_min_(_LEAST_EXPONENT))
     decay = relative * torch.exp(-nearest)
     kernel = relative / (1 + decay).square()
     total = kernel.sum(dim=-1, keepdim=True)
@@ -228,6 +243,8 @@ class _Series:
     straight: Tensor  # (h, l) complex: factor of conj(M_k); of the real part of M_k in the cosine series
     images: Tensor | None  # (h, l) complex: factor of M_k; None in the cosine series
     angular: Tensor  # (h, l) complex: i w_k
+    period: float
+    grid_points: int  # so many in a period resolve the kernel
 
     @property
     def rows(self) -> int:
@@ -259,6 +276,44 @@ class _Series:
         result[:, 0, 0] = 0
         return result
 
+    def on_grid(self, coefficients: Tensor) -> _Grid:
+        """phi with its slope at a grid over the period, given phi's coefficients: (R, h, l), as cubics from 0 to 1."""
+        spectrum = torch.stack([coefficients, self.derivative(coefficients)]).flatten(2)
+        spectrum[..., 1:] /= 2  # the transform adds the negative frequencies
+        per_unit = self.grid_points / self.period
+        cells = math.ceil(per_unit) + 1  # the last one starts at 1 or beyond
+        values = torch.fft.irfft(spectrum, self.grid_points, norm="forward")[..., : cells + 1]
+        value, slope = values[0], values[1] / per_unit
+        before, left, right, step = value[:, :-1], slope[:, :-1], slope[:, 1:], value.diff()
+        area = (value[:, 1:] + before) / 2 + (left - right) / 12
+        below = torch.nn.functional.pad((area[:, :-1].double() / per_unit).cumsum(dim=1), (1, 0)).to(value.dtype)
+        return _Grid(per_unit, before, left, 3 * step - 2 * left - right, left + right - 2 * step, below)
+
+
+class _Grid(NamedTuple):
+    """phi as cubics in the cells of a grid: coefficients (R, cells), and `below`: (R, cells), Phi where each begins."""
+
+    per_unit: float  # cells
+    constant: Tensor
+    linear: Tensor
+    square: Tensor
+    cubic: Tensor
+    below: Tensor
+
+    def at(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """phi and Phi: (R, n) at points: (R, n) in [0, 1]; NaN where a point is."""
+        position = points.double() * self.per_unit
+        cell = position.long().clamp_(0, self.below.shape[1] - 1)
+        t = position.frac_().to(points.dtype)
+        constant, linear, square, cubic, below = (values.gather(1, cell) for values in self[1:])
+        density = torch.addcmul(square, cubic, t)
+        density = torch.addcmul(linear, density, t, out=density)
+        density = torch.addcmul(constant, density, t, out=density)
+        area = square.div_(3).addcmul_(cubic, t, value=0.25)
+        area = linear.div_(2).addcmul_(area, t)
+        area = constant.addcmul_(area, t)
+        return density, below.addcmul_(area, t, value=1 / self.per_unit)
+
 
 @lru_cache(maxsize=1024)
 def _series(scale: float, centres: int, dtype: torch.dtype) -> _Series:
@@ -277,6 +332,8 @@ def _series(scale: float, centres: int, dtype: torch.dtype) -> _Series:
     k = torch.arange(low * high, dtype=torch.float64).view(high, low)
     frequency = 2 * math.pi / period * k
     height = 2 / (period * centres) * torch.where(k > 0, step * k / torch.sinh(step * k), 0.5)
+    least_grid = _CELLS_PER_SCALE * period / scale
+    grid_step = 2 ** max(1, math.ceil(math.log2(least_grid)) - 2)  # sizes without large factors are transformed fastest
     complex_dtype = torch.complex64 if dtype == torch.float32 else torch.complex128
     return _Series(
         turns=torch.cat([k[0], k[:, 0]]).unsqueeze(1) / period,
@@ -284,4 +341,6 @@ def _series(scale: float, centres: int, dtype: torch.dtype) -> _Series:
         straight=(2 * height if cosine_series else height).to(complex_dtype),
         images=None if cosine_series else (height * (1 + torch.exp(-2j * frequency))).to(complex_dtype),
         angular=(1j * frequency).to(complex_dtype),
+        period=period,
+        grid_points=math.ceil(least_grid / grid_step) * grid_step,
     )

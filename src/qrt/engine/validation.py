@@ -92,14 +92,13 @@ class GroupMap:
 class CurveData:
     """The training rows of per-epoch records: x (n, features), y (n,).
 
-    `columns`: (n,) are their places among the rows that all maps are built from, followed by the rows numbered `rest`,
-    which are not among those. Both are None where maps have rows of each network's own or weighted ones.
+    The first of them are among the rows that all maps are built from, at these places: none where maps have rows of
+    each network's own or weighted ones.
     """
 
     x: Tensor
     y: Tensor
-    columns: Tensor | None
-    rest: Tensor | None
+    of_maps: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,17 +195,13 @@ class Validation:
         return log_phi
 
     def curve_data(self, rows: Tensor) -> CurveData:
-        """The training rows with these numbers: (n,), for `curve_terms`."""
-        x, y = self._training_rows(rows)
+        """The training rows with these numbers: (n,), in any order, for `curve_terms`."""
         if len(self._seeds) > 1 or self.weights.train is not None:
-            return CurveData(x, y, None, None)
+            return CurveData(*self._training_rows(rows), rows[:0])
         of_maps = map_rows(len(self._training[1]), self._seeds[0])
-        columns = torch.full((len(self._training[1]),), -1)
-        columns[of_maps] = torch.arange(len(of_maps))
-        columns = columns[rows]
-        rest = torch.nonzero(columns < 0).flatten()
-        columns[rest] = len(of_maps) + torch.arange(len(rest))
-        return CurveData(x, y, columns, rest)
+        recorded = torch.isin(of_maps, rows)
+        order = torch.cat([of_maps[recorded], rows[~torch.isin(rows, of_maps)]])
+        return CurveData(*self._training_rows(order), torch.nonzero(recorded).flatten())
 
     def curve_terms(self, stack: Stack, training: CurveData) -> tuple[list[tuple[Tensor, Tensor]], list[GroupMap]]:
         """log f and PITs, each (R, n), on training rows and on validation rows, and the maps of all networks.
@@ -230,13 +225,12 @@ class Validation:
     def _training_outputs(self, stack: Stack, training: CurveData, seen: _Seen) -> Tensor:
         """Outputs (R, 3K, n) on the training rows of the records: only what maps have not computed goes through."""
         known = sorted(seen.on_map_rows)
-        if training.columns is None or training.rest is None or not known:
+        if not len(training.of_maps) or not known:
             return outputs_in_parts(stack.network, stack.tensors(0, len(stack)), training.x)
-        outputs = torch.stack([seen.on_map_rows[position] for position in known])
-        if len(training.rest):
-            rest = outputs_in_parts(stack.network, _tensors(stack, known), training.x[training.rest])
-            outputs = torch.cat([outputs, rest], dim=2)
-        outputs = outputs.index_select(2, training.columns)
+        outputs = torch.stack([seen.on_map_rows[position].index_select(1, training.of_maps) for position in known])
+        rest = training.x[len(training.of_maps) :]
+        if len(rest):
+            outputs = torch.cat([outputs, outputs_in_parts(stack.network, _tensors(stack, known), rest)], dim=2)
         others = [position for position in range(len(stack)) if position not in seen.on_map_rows]
         if not others:
             return outputs

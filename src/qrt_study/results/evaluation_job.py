@@ -21,6 +21,7 @@ from qrt.engine.calibration_map import CalibrationMap, fit_map, fit_maps
 from qrt.engine.curves import curve_rows
 from qrt.engine.evaluation import calibration_pits, diverged, evaluate_chains, evaluate_many_rows
 from qrt.engine.kernel import KernelWidth
+from qrt.engine.memory import keep_freed_memory
 from qrt.engine.predictive import PredictiveDistribution, predictive_from_outputs
 from qrt.engine.split import SplitTargets
 from qrt.engine.trainer import training_map_rows
@@ -73,6 +74,7 @@ def evaluate_family(
     With `examples`, predictive densities of some test rows of split 0 are kept.
     """
     torch.set_num_threads(1)
+    keep_freed_memory()
     result = EvaluatedFamily()
     for split, file in files.items():
         networks = read_networks(file, family.networks)
